@@ -56,10 +56,7 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
                               (directory-file-name (expand-file-name directory))))))
     (backstaff-server-with-own-environment (backstaff-server-sources)
       (pcase-let ((`(,program . ,arguments) (backstaff-server-program)))
-        ;; The client may have another search path than Emacs.
-        `(,(or (executable-find program)
-               (signal 'backstaff-start-error (list (format "there is no program %s" program))))
-          ,@arguments "mcp"
+        `(,program ,@arguments "mcp"
           ,@(and root (list "--root" root))
           ,@(and toolsets (list "--toolsets" (string-join (ensure-list toolsets) ",")))
           ;; The server takes no less than 1024.

@@ -56,8 +56,6 @@ server starts."
      . "It speaks, but not as Backstaff's server does: see `backstaff-server-command'")
     (backstaff-remote-directory
      . "Visit a file there, which connects; or type M-x cd to a local directory")
-    (backstaff-start-error
-     . "Customize `backstaff-server-command', or set it to nil to have a program found")
     (backstaff-connection-lost
      . "It ended by itself: if its last words mention the settings file, correct that file")
     (backstaff-error . "Read the log: M-x backstaff-show-log"))
@@ -150,20 +148,19 @@ counts."
      ,@body))
 
 (defun backstaff-server-program ()
-  "Return the program that serves, and its first arguments.
+  "Return the absolute name of the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (let ((command backstaff-server-command) (sources (backstaff-server-sources)))
-    (cond
-     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
-                      (car command))
-                    (cdr command)))
-     ;; These are sure to have the version of this package.
-     (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
-     ((executable-find "backstaff") (list (executable-find "backstaff")))
-     (t (signal 'backstaff-start-error
-                '("found neither the server's sources nor a program named backstaff"
-                  "Type in a shell: pipx install backstaff; or install the package anew,\
- with its folder py_backend; or customize `backstaff-server-command'"))))))
+  (let* ((sources (backstaff-server-sources))
+         (command (cond (backstaff-server-command)
+                        ;; These are sure to have the version of this package.
+                        (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
+                        (t '("backstaff"))))
+         (program (or (executable-find (car command))
+                      (signal 'backstaff-start-error
+                              (list (format "there is no program %s" (car command))
+                                    "Customize `backstaff-server-command'; or set it to nil, and\
+ install this package with its folder py_backend, or the program by pipx install backstaff")))))
+    (cons program (cdr command))))
 
 ;;; One server
 
@@ -265,9 +262,6 @@ These are the server's own ones until a handshake brings those of the settings."
               (kill-buffer buffer)
               (string-join (last (split-string last-words "\n" t) 8) "\n")))
       (backstaff-server-note (format "starting %S" command))
-      ;; Emacs itself would make a child that fails to become the program.
-      (unless (executable-find (car command))
-        (signal 'backstaff-start-error (list (format "there is no program %s" (car command)))))
       (setf (backstaff-server-process server)
             (make-process :name "backstaff" :buffer nil :command command :noquery t
                           :connection-type 'pipe :coding 'binary :stderr stderr))

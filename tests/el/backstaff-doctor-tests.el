@@ -143,7 +143,7 @@
                                 "ended by itself"))
 
 (ert-deftest backstaff-doctor-knows-a-program-that-is-not-there ()
-  (backstaff-doctor-tests-fails '("/nowhere/python") "Handshake" "no program /nowhere/python"
+  (backstaff-doctor-tests-fails '("/nowhere/python") "Command" "no program /nowhere/python"
                                 "Customize `backstaff-server-command'"))
 
 (ert-deftest backstaff-doctor-knows-a-command-that-is-none ()
@@ -238,7 +238,7 @@
 (ert-deftest backstaff-doctor-shows-the-first-failure ()
   (backstaff-doctor-tests-with '("/nowhere/python")
     (let ((backstaff-root-directory "/nowhere/root/"))
-      (should (string-match-p "FAILED Handshake " (backstaff-doctor-tests-report)))
+      (should (string-match-p "FAILED Command " (backstaff-doctor-tests-report)))
       (with-selected-window (get-buffer-window "*backstaff doctor*")
         (should (looking-back "FAILED +Root .*\n +To do: Make it a directory .*" nil))))))
 

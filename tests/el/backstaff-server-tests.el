@@ -32,11 +32,13 @@
 
 ;;; Finding the program
 
-(ert-deftest backstaff-server-command-is-taken-as-it-is ()
-  (let ((backstaff-server-command '("~/venv/bin/python" "-m" "backstaff")))
-    (should (equal (backstaff-server-program)
-                   (list (expand-file-name "~/venv/bin/python")
-                         "-m" "backstaff")))))
+(ert-deftest backstaff-server-command-is-taken-with-its-absolute-name ()
+  (backstaff-test-with-tree '(("python" . "#!/bin/sh\n"))
+    (set-file-modes "python" #o755)
+    (let ((process-environment (cons (concat "HOME=" root) process-environment))
+          (backstaff-server-command '("~/python" "-m" "backstaff")))
+      (should (equal (backstaff-server-program)
+                     (list (expand-file-name "python" root) "-m" "backstaff"))))))
 
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
   (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-server.el" . ""))
@@ -154,7 +156,7 @@ The sources are a copy without an environment beside them, and the home is root.
   (backstaff-server-tests-with-path nil
     (let ((backstaff-server-package-directory nil))
       (backstaff-test-should-fail 'backstaff-connection-lost
-          "nor a program named backstaff"
+          "there is no program backstaff"
         (backstaff-server-program)))))
 
 

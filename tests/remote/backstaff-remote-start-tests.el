@@ -234,7 +234,7 @@ echo 'a warning' >&2
       (unwind-protect
           (progn (setq-default exec-path nil)
                  (backstaff-test-should-fail 'backstaff-start-error
-                     "found neither the server's sources"
+                     "there is no program backstaff"
                    (backstaff-remote-test-list far)))
         (setq-default exec-path path)))))
 
