@@ -462,7 +462,8 @@ LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
                          (backstaff-unsaved-below file roots)
                        path)
          when place
-         do (push (list place (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+         do (push (list place
+                        (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
                         (pcase (flycheck-error-level error)
                           ('error :error) ('warning :warning) (_ :note))
                         (flycheck-error-message error) "flycheck")
