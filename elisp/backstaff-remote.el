@@ -66,7 +66,7 @@ TRAMP takes several round trips for that, so it is called once."
 ;;; TRAMP
 
 (defconst backstaff-remote--network-advice
-  "See by ssh or ping whether that host and the network are up; then visit a file there"
+  "The network may be down, or that host asleep: see by ssh or ping; then visit a file there"
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)
@@ -88,8 +88,8 @@ connection, which broke off in the midst of a command."
      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
        (delete-process process))
      (signal 'backstaff-timeout
-             (list (format "TRAMP could not %s within %s seconds; the network may be down, or that\
- host asleep" purpose backstaff-remote-start-limit)
+             (list (format "TRAMP could not %s within %s seconds" purpose
+                           backstaff-remote-start-limit)
                    backstaff-remote--network-advice)))
    function))
 
@@ -115,8 +115,7 @@ command line there, and an alist of hashes and payloads in Base64."
           (signal 'backstaff-start-error
                   (list (concat "The command bundle failed on this machine: "
                                 (backstaff-remote--one-line (buffer-string)))
-                        "Update the server's program, which makes the bundle that runs on a\
- host; or set `backstaff-server-command' to nil")))))))
+                        "Update the server's program, or set `backstaff-server-command' to nil")))))))
 
 (defun backstaff-remote--start (host)
   "Start a server on HOST, as `backstaff-server-host-functions' describes.
@@ -231,8 +230,7 @@ OUTPUT is the end of its output."
                  "Install one on that host; if it is there by another name, customize\
  `backstaff-remote-python'"))
           (late
-           (list (format "it was not ready within %s seconds; the network may be down, or that host\
- asleep%s" backstaff-remote-start-limit said)
+           (list (format "it was not ready within %s seconds%s" backstaff-remote-start-limit said)
                  backstaff-remote--network-advice))
           (t (list (format "the process there ended with status %s before it was ready%s"
                            status said))))))
