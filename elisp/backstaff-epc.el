@@ -187,7 +187,7 @@ lives on is like that."
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request over a network, as a pipe takes no more.")
 
-(defvar backstaff-epc--sending nil
+(defvar backstaff-epc-sending nil
   "The call whose request is being sent, the innermost of several.
 It is nil inside of a wait for an answer.")
 
@@ -218,7 +218,7 @@ whole ends the connection, because nobody knows which part of it is under way."
           (puthash uid call (backstaff-epc--pending connection))
           (backstaff-epc--set-deadline connection call (or timeout 5))
           (condition-case failure
-              (let ((backstaff-epc--sending call))
+              (let ((backstaff-epc-sending call))
                 (process-send-string process frame)
                 (unless timeout (setf (backstaff-epc--call-deadline call) nil))
                 (setf (backstaff-epc--call-sent call) t))
@@ -255,7 +255,7 @@ One timer serves all calls; with one for each, 100 took six times as long."
                (when-let ((deadline (backstaff-epc--call-deadline call)))
                  (cond ((> deadline now)
                         (backstaff-epc--set-deadline connection call (- deadline now)))
-                       ((eq call backstaff-epc--sending) (setq sending call))
+                       ((eq call backstaff-epc-sending) (setq sending call))
                        ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.  If
                        ;; another request is being sent in the midst of this one, a throw would
                        ;; cut that caller's work in two.
@@ -322,7 +322,7 @@ as in another process's filter."
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
          ;; If the caller interrupts the sending of a request, its wait is not cut short.
-         (backstaff-epc--sending nil)
+         (backstaff-epc-sending nil)
          (wait (list connection))       ; its outcome is (VALUE) or (nil . CONDITION)
          (backstaff-epc--innermost wait)
          (cancel (funcall start

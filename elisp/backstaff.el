@@ -313,10 +313,16 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
 
 (defun backstaff--send-texts (call texts digests start tries deadline)
   "Send those of TEXTS with DIGESTS, the first one from START on, then CALL itself.
-TRIES is as in `backstaff--send'.  After DEADLINE no text is sent."
-  (let* ((late (> (float-time) deadline))
-         (piece (and digests (not late) (backstaff-unsaved-piece (car digests) start))))
-    (cond (piece
+TRIES is as in `backstaff--send'.  After DEADLINE no text is sent.
+A piece waits while another request is being sent.  Emacs runs timers meanwhile,
+so several calls would else send pieces inside of one another, without end."
+  (let* ((late (> (float-time) deadline)) (waits (and backstaff-epc-sending (not late)))
+         (piece (and digests (not late) (not waits)
+                     (backstaff-unsaved-piece (car digests) start))))
+    (cond (waits
+           (backstaff--later call 0.01 #'backstaff--send-texts call texts digests start
+                             tries deadline))
+          (piece
            (backstaff--request
             call 'keep_text piece
             (lambda (have)
