@@ -165,10 +165,6 @@ The root itself is \"\".  Fail if PATH leads out of it."
          (let ((cache-long-scans nil) (inhibit-field-text-motion t) (case-fold-search nil))
            ,@body)))))
 
-(defun backstaff-emacs--plural (count noun)
-  "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
-  (format "%d %s%s" count noun (if (= count 1) "" "s")))
-
 ;;; Results
 
 (defun backstaff-emacs--listed (names limit)
@@ -302,18 +298,16 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                     (concat "There is no buffer %s"
                             (backstaff-lisp-tools-hint "; %s names buffers" "emacs/context")
                             (backstaff-lisp-tools-hint "; %s reads files" "workspace/read_file"))))
-          ((backstaff-emacs--hidden-p buffer)
+          ((or (backstaff-emacs--hidden-p buffer)
+               (not (or directory (backstaff-emacs--file-p buffer))))
            (funcall fail "SANDBOX_VIOLATION"
-                    "Buffer %s is Emacs's own or holds secrets: no tool reads it"))
-          ((backstaff-emacs--file-p buffer)
+                    "Buffer %s is outside the workspace, Emacs's own, or holds secrets"))
+          ((null directory)
            (funcall fail "INVALID_ARGUMENT"
                     (concat "Buffer %s visits a file"
                             (backstaff-lisp-tools-hint
                              ": read the file with %s, which also has unsaved text"
                              "workspace/read_file"))))
-          ((null directory)
-           (funcall fail "SANDBOX_VIOLATION"
-                    "Buffer %s belongs to a directory outside the workspace"))
           ((not (plist-get context :approved))
            (funcall fail "APPROVAL_REQUIRED"
                     "Buffer %s visits no file: a person has to approve first")))
@@ -342,8 +336,7 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                            (backstaff-names-show (concat "./" directory))
                            (cond ((zerop total) "empty, 0 lines")
                                  (lines (format "lines %d-%d of %d" top last total))
-                                 (t (format "no line %d, as there are %s" first
-                                            (backstaff-emacs--plural total "line")))))
+                                 (t (format "no line %d of %d" first total))))
                    (list (and (process-live-p (get-buffer-process buffer)) "a process is running")
                          (and lines (not start) (> top 1)
                               (format "earlier: start_line=%d" (max 1 (- top count))))
@@ -384,7 +377,7 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
           (setq rows (nconc (cl-remove-if-not within found :key #'car) rows)))))
     (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
                                               (format "%s\0%9d%9d" path line column))))
-    (let ((head (cond (rows (backstaff-emacs--plural (length rows) "problem"))
+    (let ((head (cond (rows (format "Problems: %d" (length rows)))
                       ((and (alist-get 'checked states) (not backstaff-emacs-cut)) "No problems")
                       (t "Not checked")))
           (notes (cl-loop for (state . text) in '((failed . "a checker has failed in")

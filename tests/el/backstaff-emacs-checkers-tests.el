@@ -103,7 +103,7 @@
                                                    (current-buffer) 1 2 :error "bad"))))))
         (flymake-start)
         (should (equal (backstaff-emacs-tests-text "diagnostics")
-                       (concat "1 problem\na.txt:1:1 error bad [flymake]\n"
+                       (concat "Problems: 1\na.txt:1:1 error bad [flymake]\n"
                                "[a checker has failed in: a.txt]\n"
                                backstaff-emacs-checkers-tests-open)))
         (should (equal (plist-get (plist-get (backstaff-call 'emacs/diagnostics nil) :data)
@@ -120,7 +120,7 @@
       (goto-char 6)
       (narrow-to-region 5 7)
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "4 problems\n"
+                     (concat "Problems: 4\n"
                              "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
                              "a.txt:1:1 note first [flymake]\n"
                              "a.txt:2:2 error w [flymake]\n"
@@ -128,7 +128,7 @@
                              backstaff-emacs-checkers-tests-open)))
       (should (equal (list (point) (point-min) (point-max)) '(6 5 7)))
       (should (equal (backstaff-emacs-tests-text "diagnostics" :max_results 1)
-                     (concat "4 problems\n"
+                     (concat "Problems: 4\n"
                              "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
                              "[3 more: give a path, or raise max_results]\n"
                              backstaff-emacs-checkers-tests-open)))
@@ -153,7 +153,7 @@
        (list 3 1 'info "elsewhere" :filename (expand-file-name "b.txt" root))
        (list 3 1 'error "outside" :filename "/etc/passwd"))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "3 problems\n"
+                     (concat "Problems: 3\n"
                              "a.txt:1:1 error undefined name 'x' [flycheck]\n"
                              "a.txt:2:3 warning line too long [flycheck]\n"
                              "b.txt:3:1 note elsewhere [flycheck]\n"
@@ -162,7 +162,7 @@
       (backstaff-emacs-checkers-tests-flymake
        '(1 2 :warning "pyflakes: undefined name 'x'") '(5 6 :warning "unused"))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "5 problems\n"
+                     (concat "Problems: 5\n"
                              "a.txt:1:1 warning pyflakes: undefined name 'x' [flymake]\n"
                              "a.txt:1:1 error undefined name 'x' [flycheck]\n"
                              "a.txt:2:1 warning unused [flymake]\n"
@@ -198,7 +198,7 @@
       (flycheck-buffer)
       (backstaff-test-wait-for (memq flycheck-last-status-change '(finished errored)))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "1 problem\na.txt:2:1 error bad [flycheck]\n"
+                     (concat "Problems: 1\na.txt:2:1 error bad [flycheck]\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 
@@ -235,7 +235,7 @@
       ;; Eglot feeds Flymake, and the answer has the problem once.
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
-                     (concat "1 problem\n"
+                     (concat "Problems: 1\n"
                              "a.py:5:24 error pyflakes: undefined name 'undefined_name' [flymake]\n"
                              backstaff-emacs-checkers-tests-open))))))
 

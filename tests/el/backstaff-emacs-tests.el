@@ -272,7 +272,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :max_lines 2)
                    "*log* in ./src/: lines 4-5 of 5\n4\tfour\n5\t\n[earlier: start_line=2]\n"))
     (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :start_line 9)
-                   "*log* in ./src/: no line 9, as there are 5 lines\n"))
+                   "*log* in ./src/: no line 9 of 5\n"))
     (should (equal (plist-get (plist-get (backstaff-call 'emacs/read_buffer
                                                          '(:buffer "*log*" :max_lines 3))
                                          :data)
@@ -351,26 +351,26 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
            (default-directory backstaff-root-directory))
       (make-symbolic-link (concat out "d") "linked")
       (pcase-dolist (`(,words . ,name)
-                     `(("belongs to a directory outside" . ,(funcall made "*1*" out))
-                       ("belongs to a directory outside"
+                     `(("is outside the workspace" . ,(funcall made "*1*" out))
+                       ("is outside the workspace"
                         . ,(funcall made "*2*" (expand-file-name "linked/")))
-                       ("belongs to a directory outside"
+                       ("is outside the workspace"
                         . ,(funcall made "*3*" (concat default-directory "../out/")))
-                       ("belongs to a directory outside" . ,(funcall made "*4*" "/"))
-                       ("belongs to a directory outside"
+                       ("is outside the workspace" . ,(funcall made "*4*" "/"))
+                       ("is outside the workspace"
                         . ,(funcall made "*5*" "/ssh:nowhere.invalid:/tmp/"))
-                       ("Emacs's own or holds secrets" . ,(funcall made " *6*" default-directory))
-                       ("Emacs's own or holds secrets" . " *Minibuf-0*")
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets" . ,(funcall made " *6*" default-directory))
+                       ("Emacs's own, or holds secrets" . " *Minibuf-0*")
+                       ("Emacs's own, or holds secrets"
                         . ,(buffer-name (backstaff-emacs-tests-visit ".authinfo")))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(with-current-buffer (funcall made "key" default-directory)
                              ;; To visit one would start gpg.
                              (setq buffer-file-name (expand-file-name "key.gpg"))
                              (buffer-name)))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(funcall made "key.gpg<2>" default-directory))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(funcall made ".authinfo copy" default-directory))))
         (ert-info (name)
           (let ((problem (backstaff-emacs-tests-error "read_buffer" :buffer name)))
