@@ -309,7 +309,9 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
                                       collect digest))
                 0 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
            (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
-     (backstaff--patience context) (plist-get texts :host))))
+     ;; A search may take longer.
+     (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))
+     (plist-get texts :host))))
 
 (defun backstaff--send-texts (call texts digests start tries deadline)
   "Send those of TEXTS with DIGESTS, the first one from START on, then CALL itself.
@@ -383,9 +385,8 @@ for a caller that waits."
                           (when (and root (not (memq answer '(:unasked :busy :late))))
                             (push (cons root (and answer t)) backstaff--root-answers))
                           answer)
-                      (quit (and waits 'quit)))))
+                      (quit (when waits (signal 'quit nil))))))
       (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
-      ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
       ((and answer (or :late (and 'nil (guard (not root)))))
        (backstaff--end
         call finish
@@ -446,11 +447,6 @@ is missing."
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@context
       :deadline-ms ,(max 1 (floor (* 900 backstaff-call-timeout))))))
-
-(defun backstaff--patience (context)
-  "Return the number of seconds to wait for the answer to a call with CONTEXT.
-A search may take longer than `backstaff-call-timeout'."
-  (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0)))
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
