@@ -361,7 +361,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
                  (funcall success-fn reply)))))
     (lambda () (backstaff-epc-cancel server uid))))
 
-(defvar backstaff-server--described nil
+(defvar backstaff-server-described nil
   "A cons of the server that described its tools last, and the description.")
 
 (defvar backstaff-server-model-names nil
@@ -369,22 +369,11 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (let ((tool (cl-find id (cdr backstaff-server--described) :test #'equal
+  (let ((tool (cl-find id (cdr backstaff-server-described) :test #'equal
                        :key (lambda (tool) (plist-get tool :id)))))
     (or (cadr (assoc id backstaff-server-model-names))
         (plist-get (plist-get tool :model) :name)
         id)))
-
-(defun backstaff-server-tools (timeout definitions)
-  "Return the server's description of its tools; ask for it once a server.
-It includes the tools that the function DEFINITIONS returns.  Signal a
-`backstaff-error' if none comes within TIMEOUT seconds."
-  (let ((server (backstaff-server-ensure)))
-    (unless (eq (car backstaff-server--described) server)
-      (setq backstaff-server--described
-            (cons server (backstaff-epc-call server 'describe (list (funcall definitions))
-                                             :timeout timeout))))
-    (cdr backstaff-server--described)))
 
 ;;;###autoload
 (defun backstaff-stop ()

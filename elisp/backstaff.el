@@ -437,7 +437,13 @@ Never signal anything: an error or a quit is a text that starts with
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The server is asked once."
-  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
+  (let ((server (backstaff-server-ensure)))
+    (unless (eq (car backstaff-server-described) server)
+      (setq backstaff-server-described
+            (cons server (backstaff-epc-call server 'describe
+                                             (list (backstaff-lisp-tools-definitions))
+                                             :timeout backstaff-call-timeout))))
+    (cdr backstaff-server-described)))
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
