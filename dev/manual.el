@@ -115,7 +115,7 @@ COLUMNS are the widths of the columns for Texinfo, as parts of a line."
   (mapconcat (pcase-lambda (`(,id . ,_))
                (with-temp-buffer
                  (insert (format "- =%s= :: %s" id
-                                 (plist-get (backstaff-lisp-tools-find id) :description)))
+                                 (plist-get (symbol-value (backstaff-lisp-tools-find id)) :description)))
                  (let ((fill-column 118) (fill-prefix "  ") (sentence-end-double-space nil))
                    (fill-region-as-paragraph (point-min) (point-max)))
                  (buffer-string)))

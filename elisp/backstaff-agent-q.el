@@ -36,7 +36,7 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
     (let ((debug-on-signal nil)
           ;; A message of 16 MiB would cost the connection, and an answer may take twice its size
           ;; on the way.
-          (largest (* 1024 1024)) (id nil))
+          (most (min (* 1024 1024) backstaff-agent-max-output-bytes)) (id nil))
       (condition-case problem
           (let ((ids (mapcar (lambda (tool) (cons (plist-get tool :name) (plist-get tool :id)))
                              (backstaff-agent-q--tools))))
@@ -50,11 +50,9 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
                  (list :text-only t :agent t :offer (mapcar #'cdr ids)
                        ;; The Lisp runs on this machine, so ROOT names no host.
                        :root (file-name-quote (substring-no-properties root) t)
-                       :max-output-bytes
-                       (min (or backstaff-agent-max-output-bytes largest) largest)))))
+                       :max-output-bytes most))))
         ((error quit)
-         (backstaff-agent-count (or id "agent-q")
-                                      (list :text (backstaff-error-text problem))))))))
+         (backstaff-agent-count (or id "agent-q") (list :text (backstaff-error-text problem))))))))
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()

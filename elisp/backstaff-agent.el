@@ -18,18 +18,15 @@
 
 (defcustom backstaff-agent-max-output-bytes 24576
   "Maximum number of bytes of text that an agent gets for a call.
-The server cuts a longer text and says so.  If nil, the server's own settings
-count."
-  :type '(choice (const :tag "The server's settings" nil) (integer :tag "Bytes"))
-  :group 'backstaff
-  :package-version '(backstaff . "0.1.0"))
+The server cuts a longer text and says so."
+  :type 'natnum :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.
 No two have the same `:name': if toolsets share one it is agent-q's, and the
 others go by their ids, as in \"forge_list_directory\".  Descriptions call the
 tools by these names.  Arguments that few calls need are left out."
-  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 24576))
+  (cl-loop with limit = (format "%d bytes" backstaff-agent-max-output-bytes)
            for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
@@ -70,11 +67,7 @@ gives the error and REMEDY, which is for when its cause is gone."
           (funcall function)
         (user-error "Install %s first: it cannot be found" library))
     (error
-     (display-warning 'backstaff
-                      (concat (backstaff-epc-error-text problem) ".\n"
-                              (and (memq 'backstaff-error (get (car problem) 'error-conditions))
-                                   (concat (backstaff-server-advice problem) ".\n"))
-                              "Then " remedy))
+     (display-warning 'backstaff (format "%s.\nThen %s" (backstaff-error-text problem) remedy))
      nil)))
 
 (defun backstaff-agent-parameters (tool)
@@ -123,9 +116,8 @@ text of the reply, or of an error, after \"Error: \"."
              (funcall callback (backstaff-agent-count id reply))
            (error (message "%s's callback for %s failed: %s" library id
                            (error-message-string problem)))))
-       `(:text-only t :agent t :offer ,(if (functionp offer) (funcall offer) offer)
-         ,@(and backstaff-agent-max-output-bytes
-                (list :max-output-bytes backstaff-agent-max-output-bytes))))
+       (list :text-only t :agent t :offer (if (functionp offer) (funcall offer) offer)
+             :max-output-bytes backstaff-agent-max-output-bytes))
       nil)))
 
 ;;; Figures
@@ -133,44 +125,34 @@ text of the reply, or of an error, after \"Error: \"."
 ;; Agents beside Emacs, which speak MCP, have servers of their own and are not counted.
 
 (defvar backstaff-agent--counts (make-hash-table :test #'equal)
-  "The figures by the ids of tools: lists (CALLS BYTES CUT REFUSED FAILED).
+  "The figures by the ids of tools: lists (CALLS BYTES CUT REFUSED).
 They are in memory alone.  No argument and no text is kept.")
-
-(defvar backstaff-agent--since (current-time)
-  "The time from which on calls are counted.")
 
 (defun backstaff-agent-count (id reply)
   "Count an agent's call of the tool ID that got REPLY, and return its text.
-Refused is a call that the policy, the user or the sandbox did not allow;
-another one without an answer has failed.  Cut is an answer that lacks
-something, for the limit in bytes or another one."
-  (let* ((text (plist-get reply :text))
-         (refused (member (plist-get (plist-get reply :error) :code)
-                          '("POLICY_DENIED" "APPROVAL_REQUIRED" "APPROVAL_REFUSED"
-                            "SANDBOX_VIOLATION")))
-         (failed (not (or refused (plist-get reply :ok)))))
+Refused is a call that the policy, the user or the sandbox did not allow.  Cut
+is an answer that lacks something, for the limit in bytes or another one."
+  (let ((text (plist-get reply :text))
+        (refused (member (plist-get (plist-get reply :error) :code)
+                         '("POLICY_DENIED" "APPROVAL_REQUIRED" "APPROVAL_REFUSED"
+                           "SANDBOX_VIOLATION"))))
     (puthash id
-             (cl-mapcar #'+ (gethash id backstaff-agent--counts '(0 0 0 0 0))
+             (cl-mapcar #'+ (gethash id backstaff-agent--counts '(0 0 0 0))
                         (list 1 (string-bytes text) (if (plist-get reply :truncated) 1 0)
-                              (if refused 1 0) (if failed 1 0)))
+                              (if refused 1 0)))
              backstaff-agent--counts)
     text))
 
 ;;;###autoload
 (defun backstaff-usage ()
-  "Show how often agents in this Emacs called each tool, and how the calls ended.
+  "Show how often agents in this Emacs called each tool.
 The figures are those of gptel, llm and Agent-Q since Backstaff was loaded."
   (interactive)
-  (let ((help-window-select t)
-        (rows (sort (map-pairs backstaff-agent--counts)
-                    (lambda (one other) (string< (car one) (car other))))))
-    (with-help-window "*backstaff usage*"
-      (princ (format-time-string "Calls of agents in this Emacs since %F %T\n\n"
-                                 backstaff-agent--since))
-      (if (null rows) (princ "No agent has called a tool yet.\n")
-        (princ (format "%-30s %6s %9s %6s %8s %7s\n" "tool" "calls" "bytes" "cut" "refused" "failed"))
-        (dolist (row `(,@rows ("all" ,@(apply #'cl-mapcar #'+ (mapcar #'cdr rows)))))
-          (princ (apply #'format "%-30s %6d %9d %6d %8d %7d\n" row)))))))
+  (with-help-window "*backstaff usage*"
+    (princ (format "%-30s %6s %9s %6s %8s\n" "tool" "calls" "bytes" "cut" "refused"))
+    (dolist (row (sort (map-pairs backstaff-agent--counts)
+                       (lambda (one other) (string< (car one) (car other)))))
+      (princ (apply #'format "%-30s %6d %9d %6d %8d\n" row)))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here

@@ -4,14 +4,13 @@
 
 ;;; Commentary:
 
-;; The tools `emacs/…' show a model facts that only Emacs knows.  They look and do nothing
-;; else: no tool visits a file, runs a mode or a hook, starts a process, connects to a host,
-;; moves point or changes a window.
+;; These tools look and do nothing else: none visits a file, runs a mode or a hook, starts a
+;; process, connects to a host, moves point or changes a window.
 ;;
-;; The wall around the project is here.  A buffer belongs to the root of a call if the true
-;; name of its file is below it.  A buffer without a file belongs where its
-;; `default-directory' is.  Some buffers belong nowhere: those whose names begin with a
-;; blank, minibuffers (so passwords, too), and those with credentials.
+;; A buffer belongs to the root of a call if the true name of its file is below it.  A buffer
+;; without a file belongs where its `default-directory' is.  Some buffers belong nowhere:
+;; those whose names begin with a blank, minibuffers (so passwords, too), and those with
+;; credentials.
 ;;
 ;; Names are compared as strings.  A primitive for file names could call a handler, which
 ;; starts a program or asks another host, and a path of a model's may be "/ssh:host:/".
@@ -19,12 +18,10 @@
 ;;; Code:
 
 (require 'map)
-(require 'xref)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
 
-(defvar compilation-arguments)
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-beg "flymake" (diagnostic) t)
 (declare-function flymake-diagnostic-text "flymake" (diagnostic &rest parts) t)
@@ -35,7 +32,6 @@
 (declare-function flycheck-error-line "ext:flycheck" (error) t)
 (declare-function flycheck-error-column "ext:flycheck" (error) t)
 (declare-function flycheck-error-level "ext:flycheck" (error) t)
-(declare-function flycheck-error-level-severity "ext:flycheck" (level))
 (declare-function flycheck-error-message "ext:flycheck" (error) t)
 (declare-function flycheck-error-filename "ext:flycheck" (error) t)
 (defvar flycheck-current-errors)
@@ -169,31 +165,25 @@ The root itself is \"\".  Fail if PATH leads out of it."
          (let ((cache-long-scans nil) (inhibit-field-text-motion t) (case-fold-search nil))
            ,@body)))))
 
-(defun backstaff-emacs--plural (count noun)
-  "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
-  (format "%d %s%s" count noun (if (= count 1) "" "s")))
-
 ;;; Results
 
-(defun backstaff-emacs--listed (paths limit)
-  "Return the first PATHS that take LIMIT bytes, and the number of the others.
+(defun backstaff-emacs--listed (names limit)
+  "Return the first NAMES that take LIMIT bytes, and the number of the others.
 For example \"a.c, b.c and 2 more\"."
-  (let* ((names (mapcar #'backstaff-names-show paths))
+  (let* ((names (mapcar #'backstaff-names-show names))
          (shown (backstaff-lisp-tools-fitting (mapcar (lambda (name) (concat ", " name)) names)
                                               limit))
          (left (- (length names) (length shown))))
     (concat (if shown (substring (string-join shown) 2) "none with a short name")
             (if (> left 0) (format " and %d more" left) ""))))
 
-(cl-defun backstaff-emacs--answer (limit rows render
-                                     &key (most 1000) (total (length rows)) from-end)
+(defun backstaff-emacs--answer (limit rows total render &optional from-end)
   "Return a tool's result: a first line, ROWS and notes, in LIMIT bytes.
-ROWS are conses of a line and a value.  At most MOST are shown, the first ones,
-or with FROM-END the last ones; one is always shown.  TOTAL is the number that
-there are, if ROWS are not all of them.  RENDER is called with the values of the
-rows that are shown and the number of the others, and returns (HEAD NOTES DATA).
-HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
-  (let* ((rows (seq-take (if from-end (reverse rows) rows) most))
+ROWS are conses of a line and a value, of TOTAL that there are.  The first ones
+are shown, or with FROM-END the last ones; one always is.  RENDER is called with
+their values and the number of the others, and returns (HEAD NOTES DATA).  HEAD
+is the first line.  NOTES, of which some may be nil, stand in brackets."
+  (let* ((rows (if from-end (reverse rows) rows))
          (around (lambda (rows)
                    (pcase-let ((`(,head ,notes ,data)
                                 (funcall render
@@ -216,15 +206,14 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 ;;; emacs/context
 
-(defconst backstaff-emacs-context-tool
+(defconst backstaff-emacs-context
   '(:id "emacs/context"
-    :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the result of the last compilation. Use it when the user says 'here' or 'this'."
+    :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the buffers without a file, such as a compilation. Use it when the user says 'here' or 'this'."
     :arguments nil
-    :categories (:emacs :buffers)
-    :function backstaff-emacs-context--run)
+    :categories (:emacs :buffers))
   "The definition of the tool emacs/context.")
 
-(defun backstaff-emacs-context--run (_arguments context)
+(defun backstaff-emacs-context (_arguments context)
   "Do the work of emacs/context in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
@@ -232,35 +221,30 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
          (path (backstaff-emacs--path selected roots))
          (other (and (not path) (backstaff-emacs--directory selected roots)
                      (substring-no-properties (buffer-name selected))))
-         (place (if path (backstaff-emacs-context--place path selected)
-                  (and files (backstaff-emacs-context--place (caar files) (cdar files)))))
-         (visible (cl-loop for frame in (visible-frame-list)
-                           append (cl-loop for window in (window-list frame 'no-minibuffer)
-                                           for path = (backstaff-emacs--path (window-buffer window)
-                                                                            roots)
-                                           when path collect path)))
-         (visible (delete-dups visible))
+         (last (if path (cons path selected) (car files)))
+         (place (and last (backstaff-emacs-context--place (car last) (cdr last))))
+         (visible (cl-loop for (path . buffer) in files
+                           when (get-buffer-window buffer 'visible) collect path))
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
-         (listed (lambda (paths) (if paths (backstaff-emacs--listed paths 400) "none")))
-         (compilation (backstaff-emacs-context--compilation roots))
-         (lines `(,@(unless path
-                      (list (if other (format "Selected: %s, which visits no file"
-                                              (backstaff-names-show other))
-                              "Selected: nothing below the root")))
+         (others (cl-loop for buffer in (buffer-list)
+                          until (backstaff-emacs--late-p)
+                          when (backstaff-emacs--directory buffer roots)
+                          collect (substring-no-properties (buffer-name buffer))))
+         (listed (lambda (names) (if names (backstaff-emacs--listed names 250) "none")))
+         (lines `(,@(cond (path nil)
+                          (other (list (format "Selected: %s, which visits no file"
+                                               (backstaff-names-show other))))
+                          (t (list "Selected: nothing below the root")))
                   ,@(and place (list (concat (if path "Selected: " "Last selected file: ")
                                              (car place))))
                   ,@(cdr place)
                   ,(concat "Visible files: " (funcall listed visible))
                   ,(concat "Not saved yet: " (funcall listed modified))
-                  ,(concat "Last compilation: " (or compilation "none below the root")))))
-    (backstaff-emacs--answer
-     (min 2048 (plist-get context :limit)) (mapcar #'list (cdr lines))
-     (lambda (_ left)
-       (list (car lines)
-             (list (and (> left 0) (format "%d more lines" left)))
-             (list :selected path :last-selected (caar files) :selected-buffer other
-                   :visible visible :modified modified :compilation compilation))))))
+                  ,(concat "Buffers without a file: " (funcall listed others)))))
+    (list :text (concat (string-join lines "\n") "\n")
+          :data (list :selected path :last-selected (caar files) :selected-buffer other
+                      :visible visible :modified modified :buffers others))))
 
 (defun backstaff-emacs-context--place (path buffer)
   "Return lines about the place in BUFFER, which visits PATH, and its region."
@@ -286,26 +270,9 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                                            (backstaff-lisp-tools-clipped text size) "\n")
                                           "\n"))))))))
 
-(defun backstaff-emacs-context--compilation (roots)
-  "Return the last compilation below one of ROOTS, or nil.
-It is such as \"*compilation*, exit [2]\".  A search in files is none."
-  (cl-loop
-   for buffer in (and (featurep 'compile) (buffer-list))
-   when (and (buffer-local-value 'compilation-arguments buffer)
-             (not (provided-mode-derived-p (buffer-local-value 'major-mode buffer) 'grep-mode))
-             (backstaff-emacs--directory buffer roots))
-   return (with-current-buffer buffer
-            (let ((status (car-safe mode-line-process)))
-              (format "%s, %s" (backstaff-names-show (buffer-name))
-                      (cond ((process-live-p (get-buffer-process buffer)) "still running")
-                            ;; For example ":exit [2]".
-                            ((stringp status)
-                             (backstaff-names-prose (string-trim status "[: ]+")))
-                            (t "ended")))))))
-
 ;;; emacs/read_buffer
 
-(defconst backstaff-emacs-read-buffer-tool
+(defconst backstaff-emacs-read-buffer
   '(:id "emacs/read_buffer"
     :description "Shows lines of an Emacs buffer that visits no file, such as a compilation, a shell or a log, as it is now. emacs/context names buffers. For files, also with text that is not saved yet, use workspace/read_file."
     :arguments
@@ -315,11 +282,10 @@ It is such as \"*compilation*, exit [2]\".  A search in files is none."
       :description "The first line to show, counted from 1; without it, the last lines are shown.")
      (:name "max_lines" :type :integer :default 100 :minimum 1 :maximum 500
       :description "How many lines to show."))
-    :categories (:emacs :buffers)
-    :function backstaff-emacs-read-buffer--run)
+    :categories (:emacs :buffers))
   "The definition of the tool emacs/read_buffer.")
 
-(defun backstaff-emacs-read-buffer--run (arguments context)
+(defun backstaff-emacs-read-buffer (arguments context)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (name (plist-get arguments :buffer))
@@ -332,18 +298,16 @@ It is such as \"*compilation*, exit [2]\".  A search in files is none."
                     (concat "There is no buffer %s"
                             (backstaff-lisp-tools-hint "; %s names buffers" "emacs/context")
                             (backstaff-lisp-tools-hint "; %s reads files" "workspace/read_file"))))
-          ((backstaff-emacs--hidden-p buffer)
+          ((or (backstaff-emacs--hidden-p buffer)
+               (not (or directory (backstaff-emacs--file-p buffer))))
            (funcall fail "SANDBOX_VIOLATION"
-                    "Buffer %s is Emacs's own or holds secrets: no tool reads it"))
-          ((backstaff-emacs--file-p buffer)
+                    "Buffer %s is outside the workspace, Emacs's own, or holds secrets"))
+          ((null directory)
            (funcall fail "INVALID_ARGUMENT"
                     (concat "Buffer %s visits a file"
                             (backstaff-lisp-tools-hint
                              ": read the file with %s, which also has unsaved text"
                              "workspace/read_file"))))
-          ((null directory)
-           (funcall fail "SANDBOX_VIOLATION"
-                    "Buffer %s belongs to a directory outside the workspace"))
           ((not (plist-get context :approved))
            (funcall fail "APPROVAL_REQUIRED"
                     "Buffer %s visits no file: a person has to approve first")))
@@ -365,28 +329,28 @@ It is such as \"*compilation*, exit [2]\".  A search in files is none."
                                           (format "[+%d characters]" (- length size))))
                                 number text)
                   do (forward-line))
+         (- total (if start (1- first) 0))
          (lambda (lines _)
            (let ((top (caar lines)) (last (caar (last lines))))
              (list (format "%s in %s: %s" (backstaff-names-show name)
                            (backstaff-names-show (concat "./" directory))
                            (cond ((zerop total) "empty, 0 lines")
                                  (lines (format "lines %d-%d of %d" top last total))
-                                 (t (format "no line %d, as there are %s" first
-                                            (backstaff-emacs--plural total "line")))))
+                                 (t (format "no line %d of %d" first total))))
                    (list (and (process-live-p (get-buffer-process buffer)) "a process is running")
                          (and lines (not start) (> top 1)
                               (format "earlier: start_line=%d" (max 1 (- top count))))
                          (and lines (< last total) (format "more: start_line=%d" (1+ last))))
                    (list :buffer name :content (mapconcat #'cadr lines "\n")
                          :first-line top :last-line last :line-count total))))
-         :total (- total (if start (1- first) 0)) :from-end (not start))))))
+         (not start))))))
 
 ;;; emacs/diagnostics
 
 ;; Flymake and Flycheck also have the findings of language servers from eglot and lsp-mode.
 ;; No checker is started.  "No problems" is said only if a check has ended.
 
-(defconst backstaff-emacs-diagnostics-tool
+(defconst backstaff-emacs-diagnostics
   '(:id "emacs/diagnostics"
     :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. A problem that two checkers found is shown twice. Files that are not open are not checked."
     :arguments
@@ -394,248 +358,110 @@ It is such as \"*compilation*, exit [2]\".  A search in files is none."
       :description "File or directory; without it, all of the project.")
      (:name "max_results" :type :integer :default 100 :minimum 1 :maximum 500
       :description "How many problems to show."))
-    :categories (:emacs :diagnostics)
-    :function backstaff-emacs-diagnostics--run)
+    :categories (:emacs :diagnostics))
   "The definition of the tool emacs/diagnostics.")
 
-(defun backstaff-emacs-diagnostics--run (arguments context)
+(defun backstaff-emacs-diagnostics (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (limit (plist-get context :limit))
          (scope (backstaff-emacs--argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
-         (states nil) (found nil))
+         (states nil) (rows nil))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
       (when (and (funcall within path) (not (backstaff-emacs--late-p)))
-        (pcase-let ((`(,state . ,problems)
+        (pcase-let ((`(,state . ,found)
                      (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
           (push path (alist-get state states))
-          (dolist (problem problems)
-            (when (funcall within (plist-get problem :path))
-              (push problem found))))))
-    (let* ((notes (cl-loop for (state . text) in '((failed . "a checker has failed in")
-                                                   (unchecked . "no checker runs in")
-                                                   (waiting . "a check is under way in"))
-                           for paths = (reverse (alist-get state states))
-                           when paths
-                           collect (format "%s: %s" text
-                                           (backstaff-emacs--listed paths (min 500 (/ limit 4))))))
-           (files (seq-uniq (mapcar (lambda (problem) (plist-get problem :path)) found)))
-           (checked (or found (alist-get 'checked states)))
-           (head (cond (found (format "%s in %s" (backstaff-emacs--plural (length found) "problem")
-                                      (backstaff-emacs--plural (length files) "file")))
-                       (backstaff-emacs-cut "No problem yet, but Emacs did not look at all")
-                       (checked "No problems")
-                       (notes (concat "Not checked: " (string-join notes "; ")))
-                       ((equal scope "") "Not checked: no file of the project is open")
-                       (t (format "Not checked: %s is not open" (backstaff-names-show scope))))))
+          (setq rows (nconc (cl-remove-if-not within found :key #'car) rows)))))
+    (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
+                                              (format "%s\0%9d%9d" path line column))))
+    (let ((head (cond (rows (format "Problems: %d" (length rows)))
+                      ((and (alist-get 'checked states) (not backstaff-emacs-cut)) "No problems")
+                      (t "Not checked")))
+          (notes (cl-loop for (state . text) in '((failed . "a checker has failed in")
+                                                  (unchecked . "no checker runs in")
+                                                  (waiting . "a check is under way in"))
+                          for paths = (alist-get state states)
+                          when paths
+                          collect (format "%s: %s" text
+                                          (backstaff-emacs--listed (reverse paths)
+                                                                   (min 500 (/ limit 4)))))))
       (backstaff-emacs--answer
-       limit (mapcar #'backstaff-emacs-diagnostics--row
-                     (cl-sort (copy-sequence found) #'string<
-                              :key (pcase-lambda ((map :path :line :column))
-                                     (format "%s\0%9d%9d" path line column))))
+       limit
+       (mapcar #'backstaff-emacs-diagnostics--shown
+               (seq-take rows (plist-get arguments :max-results)))
+       (length rows)
        (lambda (shown left)
          (list head
                `(,(and (> left 0) (format "%d more: give a path, or raise max_results" left))
-                 ,@(and checked notes) "only files that are open in Emacs are checked")
-               (list :problems shown :problems-total (length found)
+                 ,@notes "only files that are open in Emacs are checked")
+               (list :problems shown :problems-total (length rows)
                      :unchecked (alist-get 'unchecked states)
-                     :waiting (alist-get 'waiting states) :failed (alist-get 'failed states))))
-       :most (plist-get arguments :max-results)))))
+                     :waiting (alist-get 'waiting states)
+                     :failed (alist-get 'failed states))))))))
 
-(defun backstaff-emacs-diagnostics--row (problem)
-  "Return a cons of the line that shows PROBLEM and PROBLEM."
-  (pcase-let (((map :path :line :column :severity :message :source) problem))
+(defun backstaff-emacs-diagnostics--shown (problem)
+  "Return a cons of the line that shows PROBLEM and its plist.
+PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE SOURCE)."
+  (pcase-let* ((`(,path ,line ,column ,severity ,message ,source) problem)
+               (message (backstaff-names-prose
+                         (truncate-string-to-width (or message "") 500 nil nil t))))
     (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
                   (substring (symbol-name severity) 1) message source)
-          problem)))
+          (list :path path :line line :column column :severity severity :message message
+                :source source))))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
   "Return (STATE . PROBLEMS) of BUFFER; PATH is below one of ROOTS.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
-`waiting' if one has not reported yet, or `checked'.  A problem is a plist, in
-which the line and the column count from 1."
+`waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
+LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
   (let ((state 'unchecked) (problems nil))
-    (cl-flet ((problem (path line column severity message source)
-                (push (list :path path :line line :column column :severity severity
-                            :message (backstaff-names-prose
-                                      (truncate-string-to-width (or message "") 500 nil nil t))
-                            :source source)
-                      problems)))
-      (backstaff-emacs--in buffer
-        (when (bound-and-true-p flymake-mode)
-          ;; Flymake no longer asks a checker that has signalled an error.
-          (let ((running (flymake-running-backends)))
-            (setq state (cond ((flymake-disabled-backends) 'failed)
-                              ((null running) 'unchecked)
-                              ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
-                              (t 'checked))))
-          (cl-loop
-           for diagnostic in (flymake-diagnostics)
-           for start = (flymake-diagnostic-beg diagnostic)
-           for type = (flymake-diagnostic-type diagnostic)
-           until (backstaff-emacs--late-p)
-           do (when (integer-or-marker-p start)
-                (goto-char start)
-                (problem path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
-                         (or (car (memq type '(:error :warning :note)))
-                             (pcase (get type 'flymake-category)
-                               ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                         (flymake-diagnostic-text diagnostic) "flymake"))))
-        (when (bound-and-true-p flycheck-mode)
-          (setq state (pcase (bound-and-true-p flycheck-last-status-change)
-                        ('no-checker state)
-                        ('errored 'failed)
-                        ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
-                        (_ (if (eq state 'unchecked) 'checked state))))
-          (cl-loop
-           for error in flycheck-current-errors
-           until (backstaff-emacs--late-p)
-           ;; A checker may find problems in other files; they count if they are below a root.
-           for file = (flycheck-error-filename error)
-           for place = (if (and file (file-name-absolute-p file))
-                           (backstaff-unsaved-below file roots)
-                         path)
-           for level = (flycheck-error-level-severity (flycheck-error-level error))
-           do (when place
-                (problem place
-                         (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
-                         (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
-                         (flycheck-error-message error) "flycheck"))))))
-    (cons state problems)))
-
-;;; emacs/find_symbol
-
-;; Emacs waits for an xref back end until the user types.  A back end may read files or start
-;; a program for its answer.  Two that do more are not asked: that of tags tables, which asks
-;; the user for one, and any but a language server's for references, because it may start
-;; grep.  For a project on another host none is asked, as it would read over the network.
-
-(defconst backstaff-emacs-find-symbol-tool
-  '(:id "emacs/find_symbol"
-    :description "Finds where a symbol is defined or used. Asks the back end that Emacs has for the language of an open file, such as a language server, which may read other files and, if it hangs, may get the user's last changes twice. For a project on another host, and where there is no back end, use workspace/regexp_search."
-    :arguments
-    ((:name "symbol" :type :string :required t
-      :description "The symbol, as it is written in the file.")
-     (:name "path" :type :string
-      :description "An open file in which the symbol stands; without it, the file that the user selected last.")
-     (:name "what" :type :string :enum ("definition" "references") :default "definition"
-      :description "What to find."))
-    :categories (:emacs :search)
-    :function backstaff-emacs-find-symbol--run)
-  "The definition of the tool emacs/find_symbol.")
-
-(defconst backstaff-emacs-find-symbol--seconds 2
-  "Maximum number of seconds that a back end may take.")
-
-(defun backstaff-emacs-find-symbol--fail (code format &rest values)
-  "Fail with CODE and FORMAT with VALUES, and point to the search in texts."
-  (backstaff-lisp-tools-fail
-   code "%s" (concat (apply #'format format values)
-                     (backstaff-lisp-tools-hint "; use %s" "workspace/regexp_search"))))
-
-(defun backstaff-emacs-find-symbol--run (arguments context)
-  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
-         (files (backstaff-emacs-buffers roots))
-         (given (or (plist-get arguments :path) ""))
-         (path (backstaff-emacs--argument-path given roots))
-         ;; The root, which a form may give where nothing was typed, is no file.
-         (open (if (equal path "") (car files) (assoc path files)))
-         (symbol (plist-get arguments :symbol))
-         (noun (if (equal (plist-get arguments :what) "references") "reference" "definition")))
-    (cond ((or (string-blank-p symbol) (length> symbol 1000))
-           (backstaff-lisp-tools-fail
-            "INVALID_ARGUMENT" "Argument 'symbol' must have from 1 to 1000 characters"))
-          ((file-remote-p (plist-get context :root))
-           (backstaff-emacs-find-symbol--fail
-            "NO_BACKEND" "No back end here: the project is on another host"))
-          ((not open)
-           (backstaff-emacs-find-symbol--fail
-            "NOT_FOUND" "%s in Emacs, so nothing there knows it"
-            (if (equal path "") "No file of the project is open"
-              (format "File %s is not open" (backstaff-emacs--quote given))))))
-    (pcase-let* ((`(,backend . ,items) (backstaff-emacs-find-symbol--ask symbol noun open))
-                 (`(,rows . ,outside) (backstaff-emacs-find-symbol--rows items roots files))
-                 (search "workspace/regexp_search"))
-      (backstaff-emacs--answer
-       (plist-get context :limit) rows
-       (lambda (places left)
-         (list (format "%s of %s, asked of %s in %s"
-                       (if rows (backstaff-emacs--plural (length rows) noun) (format "No %s" noun))
-                       (backstaff-emacs--quote symbol) backend (backstaff-names-show (car open)))
-               (list (and (> left 0) (concat (format "%d more" left)
-                                             (backstaff-lisp-tools-hint ": use %s" search)))
-                     (and (> outside 0) (format "%d outside the workspace left out" outside))
-                     (unless items (backstaff-lisp-tools-hint "%s may find more" search)))
-               (list :places places :total (length rows) :outside outside
-                     :back-end (format "%s" backend))))
-       :most 100))))
-
-(defun backstaff-emacs-find-symbol--ask (symbol noun open)
-  "Return a cons of the back end of a buffer and the items that it finds.
-OPEN is a cons of the path and the buffer.  The items are places of each NOUN of
-SYMBOL, \"definition\" or \"reference\"."
-  (backstaff-emacs--in (cdr open)
-    (goto-char (point-min))
-    (let* ((found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") nil t)
-                      (search-forward symbol nil t)))
-           (backend (xref-find-backend))
-           (server (memq backend '(xref-lsp eglot)))
-           (function (if (equal noun "reference") #'xref-backend-references
-                       #'xref-backend-definitions)))
-      (cond ((and (not found) server)
-             (backstaff-emacs-find-symbol--fail
-              "NOT_FOUND" "Symbol %s does not stand in %s: give the path of a file that has it"
-              (backstaff-emacs--quote symbol) (backstaff-names-show (car open))))
-            ((or (memq backend '(nil etags)) (and (equal noun "reference") (not server)))
-             (backstaff-emacs-find-symbol--fail
-              "NO_BACKEND" "No back end here: Emacs knows no way to find a %s" noun)))
-      (when found (goto-char (match-beginning 0)))
-      (pcase (condition-case problem
-                 (while-no-input
-                   (with-timeout (backstaff-emacs-find-symbol--seconds t)
-                     ;; The back end may have put its properties on the symbol at point.
-                     (let ((there (and found (xref-backend-identifier-at-point backend))))
-                       (funcall function backend (if (equal there symbol) there symbol)))))
-               (error (backstaff-lisp-tools-fail
-                       "BACKEND_FAILED" "The back end failed: %s"
-                       (backstaff-names-prose (error-message-string problem)))))
-        ('t (backstaff-emacs-find-symbol--fail
-             "TIMEOUT" "The user typed, or the back end gave no answer within %s seconds; try again"
-             backstaff-emacs-find-symbol--seconds))
-        (items (cons backend items))))))
-
-(defun backstaff-emacs-find-symbol--rows (items roots files)
-  "Return a cons of rows for ITEMS of xref and the number of those outside ROOTS.
-FILES is an alist of paths and the buffers that visit them."
-  (let ((outside 0) (rows nil)
-        ;; The wait for the answer took no time of Emacs's.
-        (backstaff-unsaved-deadline (and backstaff-unsaved-deadline (+ 0.02 (float-time)))))
-    (while (and items (not (backstaff-emacs--late-p)))
-      (let* ((item (pop items))
-             (location (xref-item-location item))
-             (name (xref-location-group location))
-             (name (if (string-suffix-p ".elc" name) (substring name 0 -1) name))
-             (path (and (string-prefix-p "/" name) (backstaff-unsaved-below name roots)
-                        ;; A link that leads out of the root does not count.
-                        (let ((file-name-handler-alist nil))
-                          (backstaff-unsaved-below (file-truename name) roots))))
-             (buffer (cdr (assoc path files)))
-             ;; Lisp has no line until its file is visited.
-             (line (or (and (not (xref-buffer-location-p location)) (xref-location-line location))
-                       (and buffer
-                            (backstaff-emacs--in buffer
-                              (line-number-at-pos (xref-location-marker location) t)))))
-             (text (string-limit (or (xref-item-summary item) "") 300)))
-        (cond ((null path) (cl-incf outside))
-              ((not (backstaff-emacs-secret-p (list name) roots))
-               (push (cons (format "%s%s: %s" (backstaff-names-show path)
-                                   (if line (format ":%d" line) "") (backstaff-names-prose text))
-                           (list :path path :line line :text text))
-                     rows)))))
-    (cons (delete-dups (nreverse rows)) outside)))
+    (backstaff-emacs--in buffer
+      (when (bound-and-true-p flymake-mode)
+        ;; Flymake no longer asks a checker that has signalled an error.
+        (let ((running (flymake-running-backends)))
+          (setq state (cond ((flymake-disabled-backends) 'failed)
+                            ((null running) 'unchecked)
+                            ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
+                            (t 'checked))))
+        (cl-loop
+         for diagnostic in (flymake-diagnostics)
+         for start = (flymake-diagnostic-beg diagnostic)
+         for type = (flymake-diagnostic-type diagnostic)
+         until (backstaff-emacs--late-p)
+         do (when (integer-or-marker-p start)
+              (goto-char start)
+              (push (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
+                          (or (car (memq type '(:error :warning :note)))
+                              (pcase (get type 'flymake-category)
+                                ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                          (flymake-diagnostic-text diagnostic) "flymake")
+                    problems))))
+      (when (bound-and-true-p flycheck-mode)
+        (setq state (pcase (bound-and-true-p flycheck-last-status-change)
+                      ('no-checker state)
+                      ('errored 'failed)
+                      ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
+                      (_ (if (eq state 'unchecked) 'checked state))))
+        (cl-loop
+         for error in flycheck-current-errors
+         until (backstaff-emacs--late-p)
+         ;; A checker may find problems in other files; they count if they are below a root.
+         for file = (flycheck-error-filename error)
+         for place = (if (and file (file-name-absolute-p file))
+                         (backstaff-unsaved-below file roots)
+                       path)
+         when place
+         do (push (list place
+                        (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+                        (pcase (flycheck-error-level error)
+                          ('error :error) ('warning :warning) (_ :note))
+                        (flycheck-error-message error) "flycheck")
+                  problems))))
+    (cons state (nreverse problems))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

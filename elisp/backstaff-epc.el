@@ -4,15 +4,12 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions.  This file has the
-;; connections, the calls in flight, and the waiting for answers;
-;; backstaff-message.el has the form of a message.  Each call ends once, with its
-;; value or with a condition below `backstaff-error'.
-;;
-;; A frame leaves the buffer before its call ends, so that the function that is called then
-;; may wait for another call.  It must not exit by an error or a `throw', because the calls
-;; after it would not end.  After the first byte out of order nobody knows where the next
-;; frame begins, so the connection breaks, and all its calls end.
+;; EPC carries calls between two programs as s-expressions, in the messages of
+;; backstaff-message.el.  Each call ends once, with its value or with a condition below
+;; `backstaff-error'.  The function that is called then may wait for another call, but must
+;; not exit by an error or a `throw', because the calls after it would not end.  After the
+;; first byte out of order nobody knows where the next frame begins, so the connection
+;; breaks, and all its calls end.
 
 ;;; Code:
 
@@ -59,8 +56,8 @@ DEADLINE, nil if it may take any time.  LOOKED is non-nil if Emacs has read from
 the peer since.  SENT is nil while its request is being sent."
   method success-fn error-fn timeout deadline looked sent)
 
-(defun backstaff-epc-connect (connection)
-  "Let CONNECTION read from its process, and return it.
+(defun backstaff-epc-connect (connection &optional output)
+  "Let CONNECTION read from its process, after OUTPUT that came before; return it.
 The process gets a new filter and a new sentinel."
   (let ((process (backstaff-epc--process connection))
         (buffer (generate-new-buffer " *backstaff frames*" t)))
@@ -78,6 +75,8 @@ The process gets a new filter and a new sentinel."
      (lambda (process _event)
        (unless (process-live-p process)
          (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
+    (when output
+      (backstaff-epc--receive connection output))
     connection))
 
 (defun backstaff-epc--end-text (connection)
@@ -196,9 +195,9 @@ It is nil inside of a wait for an answer.")
     (connection method args &key (success-fn #'ignore) (error-fn #'ignore) (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return at once.
 METHOD is a symbol or a string.  SUCCESS-FN is called with the value, or
-ERROR-FN with a condition as `condition-case' binds it: one of them, once.  No
-answer within TIMEOUT seconds (nil: wait for ever) is also a condition.  Both
-run in a process filter or a timer, and exit neither by an error nor a `throw'.
+ERROR-FN with a condition as `condition-case' binds it: one of them, once, in a
+process filter or a timer.  No answer within TIMEOUT seconds (nil: wait for
+ever) is also a condition.
 
 Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
 signals an error here, and neither function is called.  Emacs waits while the
@@ -309,14 +308,13 @@ START begins one or more calls over CONNECTION.  Its arguments are two
 functions: the first takes the value, and the second takes a condition, which
 this function signals.  START returns a function that cancels the calls.
 
-For the first tenth of a second, in which most answers come, Emacs reads
-only from the peer, so that no filter of another package interrupts the
-caller.  For a peer on another host it does so throughout, because TRAMP would
-wait for ever for output that was read here.  Timers run throughout.
+Timers run meanwhile.  For the first tenth of a second, in which most answers
+come, Emacs reads only from the peer, so that no filter of another package
+interrupts the caller; for a peer on another host it does so throughout, because
+TRAMP would wait for ever for output that was read here.
 
-A quit (\\[keyboard-quit]) ends the wait and cancels the call.  That holds
-even where `inhibit-quit' is non-nil, as in another process's filter: the
-caller gets a `quit', once."
+A quit ends the wait and cancels the call, even where `inhibit-quit' is non-nil,
+as in another process's filter."
   (let* ((begun (float-time))
          ;; With the usual 800 kB an answer of 13 MB brings on 16 collections of garbage.  With
          ;; 128 MB a single one took Emacs 28 half a minute.

@@ -4,17 +4,16 @@
 
 ;;; Commentary:
 
-;; A tool that reports facts that only Emacs knows is one definition in Lisp, the constant
-;; that `backstaff-lisp-tools' names:
+;; A tool in Lisp is a constant, its definition, and a function of the same name:
 ;;
-;;   (defconst my-clock-tool
+;;   (defconst my-clock
 ;;     '(:id "emacs/clock" :description "Tells the time."
 ;;       :arguments ((:name "utc" :type :boolean :description "In UTC." :default :false))
-;;       :categories (:emacs) :function my-clock))
+;;       :categories (:emacs)))
 ;;
 ;; The server describes it beside its own tools, checks the arguments of each call in the
-;; same words, and decides by the same policy.  Then its function is called with two
-;; plists, (FUNCTION ARGUMENTS CONTEXT):
+;; same words, and decides by the same policy.  Then the function is called with two plists,
+;; (my-clock ARGUMENTS CONTEXT):
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text; and
@@ -28,11 +27,10 @@
 (require 'backstaff-server)
 
 (defvar backstaff-lisp-tools
-  '(("emacs/context" backstaff-emacs backstaff-emacs-context-tool)
-    ("emacs/diagnostics" backstaff-emacs backstaff-emacs-diagnostics-tool)
-    ("emacs/find_symbol" backstaff-emacs backstaff-emacs-find-symbol-tool)
-    ("emacs/read_buffer" backstaff-emacs backstaff-emacs-read-buffer-tool))
-  "The tools in Lisp: lists of an id, a library, and the definition in it.
+  '(("emacs/context" backstaff-emacs backstaff-emacs-context)
+    ("emacs/diagnostics" backstaff-emacs backstaff-emacs-diagnostics)
+    ("emacs/read_buffer" backstaff-emacs backstaff-emacs-read-buffer))
+  "The tools in Lisp: lists of an id, a library, and a symbol that it defines.
 The policy in the server's settings may name these ids.")
 
 (define-error 'backstaff-lisp-tools-failure "A tool failed")
@@ -54,21 +52,16 @@ the reader has no such tool by `:offer' in the context of the call."
       (format format (if (plist-get backstaff-lisp-tools--context :text-only) name id)))))
 
 (defun backstaff-lisp-tools-find (id)
-  "Return the definition of the tool ID, or nil if Lisp has none of that id."
+  "Return the symbol of the tool ID, or nil if Lisp has none of that id."
   (pcase (assoc id backstaff-lisp-tools)
-    (`(,_ ,library ,definition)
+    (`(,_ ,library ,tool)
      (require library)
-     (symbol-value definition))))
+     tool)))
 
 (defun backstaff-lisp-tools-definitions ()
   "Return the definitions of all tools in Lisp as the server wants them."
   (cl-loop for (id) in backstaff-lisp-tools
-           collect (backstaff-lisp-tools--sent (backstaff-lisp-tools-find id))))
-
-(defun backstaff-lisp-tools--sent (tool)
-  "Return the part of TOOL, a definition, that the server needs."
-  (cl-loop for (key value) on tool by #'cddr
-           unless (eq key :function) append (list key value)))
+           collect (symbol-value (backstaff-lisp-tools-find id))))
 
 (defun backstaff-lisp-tools--room (context)
   "Return the number of bytes of text that CONTEXT allows, by default 24576."
@@ -79,7 +72,7 @@ the reader has no such tool by `:offer' in the context of the call."
 (defun backstaff-lisp-tools-check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.
 ARGS and CONTEXT are as in `backstaff-call'."
-  (list (backstaff-lisp-tools--sent tool) args
+  (list (symbol-value tool) args
         (list :approved (plist-get context :approved) :person (plist-get context :person)
               :for-model (plist-get context :text-only)
               :max-output-bytes (backstaff-lisp-tools--room context))))
@@ -87,7 +80,7 @@ ARGS and CONTEXT are as in `backstaff-call'."
 (defun backstaff-lisp-tools-run (tool checked context)
   "Run TOOL and return the reply.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
-  (let* ((begun (float-time))
+  (let* ((begun (float-time)) (id (plist-get (symbol-value tool) :id))
          (backstaff-lisp-tools--context context)
          ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
@@ -95,7 +88,7 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
          (code nil)
          (result
           (condition-case problem
-              (funcall (plist-get tool :function) (plist-get checked :data)
+              (funcall tool (plist-get checked :data)
                        (list :root (plist-get context :root) :limit limit
                              :approved (or (plist-get context :person)
                                            (plist-get context :approved))))
@@ -103,12 +96,12 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
              (setq code (nth 1 problem))
              (list :text (nth 2 problem)))
             (error
-             (backstaff-server-note (format "bug in the tool %s: %S" (plist-get tool :id) problem))
+             (backstaff-server-note (format "bug in the tool %s: %S" id problem))
              (setq code "INTERNAL")
              (list :text (format "The tool failed unexpectedly: %S" problem)))))
          (message (plist-get result :text))
          (text (backstaff-lisp-tools-clipped (if code (concat "Error: " message) message) limit)))
-    `(:ok ,(not code) :tool ,(plist-get tool :id)
+    `(:ok ,(not code) :tool ,id
       :text ,(if (or code (string-empty-p note)) text
                (concat (string-remove-suffix "\n" text) note))
       :data ,(and (not (plist-get context :text-only)) (plist-get result :data))

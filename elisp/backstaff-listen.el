@@ -6,31 +6,14 @@
 
 ;; An agent that speaks MCP starts a server of its own, `backstaff mcp'.  With
 ;; `backstaff-listen-mode' Emacs listens on a Unix socket, by which such a server gets facts
-;; that only Emacs has.  The socket is in a private folder whose name depends on the user's id
-;; alone, so neither a project nor the environment can name another one.
+;; that only Emacs has.  The folder's name depends on the user's id alone, so neither a
+;; project nor the environment can name another one.
 ;;
-;; The server speaks first, in the frames of backstaff-message.el.  It may call four methods:
-;;
-;; hello ROOT PID NAMES GLOBS
-;;     Say for which root, a true name, and by which process it asks.  NAMES has pairs of a
-;;     tool's id and its name for models.  GLOBS are files that may hold secrets besides
-;;     Emacs's own.  The answer has the tools whose work Emacs does, and the number of
-;;     buffers that visit files below the root.
-;; unsaved WANTED SECRET
-;;     Take the texts of modified buffers below the root.  The answer has all digests, and
-;;     the next bytes of the texts in WANTED: pairs of a digest and the number of bytes that
-;;     the server has.  `:more' says that the time was up before all was done.
-;; run ID ARGS LIMIT SECRET OFFER
-;;     Run a tool in Lisp, with arguments that the server has checked.
-;; ask ID ARGS SECRET
-;;     Ask the user whether a call may run, or may read the file SECRET.
-;;
-;; Emacs answers the last two at once, with `:later' if the server has to ask again.
-;;
-;; Emacs evaluates no request: the arguments of four fixed methods are data.  A root
-;; or path in a request is compared as a string, and no primitive for files gets it.  Emacs
-;; decides which files may hold secrets, and gives the text of such a file only to the
-;; connection by which the user was asked.
+;; The server speaks first, in the frames of backstaff-message.el, and may call the four
+;; methods below.  Their arguments are data, of which Emacs evaluates nothing.  A root or
+;; path is compared as a string, and no primitive for files gets it.  Emacs decides which
+;; files may hold secrets, and gives the text of such a file only to the connection by which
+;; the user was asked.
 
 ;;; Code:
 
@@ -51,10 +34,10 @@ Emacs also hangs up on a server that does not read for so long.")
 (defconst backstaff-listen--grant-seconds 10
   "Seconds for which a yes counts, and a question that its server asks no more.")
 
+;;; The socket
+
 (defvar backstaff-listen--process nil
   "The process that listens, or nil.")
-
-;;; The socket
 
 (defun backstaff-listen--folder ()
   "Return the folder of the sockets of this user's Emacsen."
@@ -99,10 +82,10 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :name "backstaff-listen" :server 16 :family 'local :service file :coding 'binary
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
-                    (process-put server 'last (float-time))
+                    (process-put server :last (float-time))
                     ;; Keep 32 connections at most: those that asked last.
                     (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
-             :plist (list 'file file))))
+             :plist (list :file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))
 
 (defun backstaff-listen--stop ()
@@ -110,7 +93,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
   (when-let ((listener backstaff-listen--process))
     (setq backstaff-listen--process nil)
     ;; An error must not keep Emacs from ending; the next Emacs removes the file.
-    (ignore-errors (delete-file (process-get listener 'file)))
+    (ignore-errors (delete-file (process-get listener :file)))
     (mapc #'delete-process (cons listener (backstaff-listen--connections)))))
 
 (defun backstaff-listen--connections ()
@@ -119,22 +102,20 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
                     when (and (eq (process-filter process) #'backstaff-listen--receive)
                               (eq (process-status process) 'open))
                     collect process)
-           #'> :key (lambda (server) (process-get server 'last))))
+           #'> :key (lambda (server) (process-get server :last))))
 
 (defun backstaff-listen-servers ()
   "Return the servers that are connected, the latest request first.
-Each is a plist of `:root', `:pid', and `:last', the time when it asked."
-  (cl-loop for server in (backstaff-listen--connections)
-           when (process-get server 'root)
-           collect (list :root (process-get server 'root) :pid (process-get server 'pid)
-                         :last (process-get server 'last))))
+Each is a plist that has `:root', `:pid', and `:last', the time when it asked."
+  (cl-remove nil (mapcar #'process-plist (backstaff-listen--connections))
+             :key (lambda (server) (plist-get server :root))))
 
 ;;; Requests
 
 (defun backstaff-listen--receive (server chunk)
   "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
-  (process-put server 'bytes (concat (process-get server 'bytes) chunk))
-  (if (> (length (process-get server 'bytes)) backstaff-listen--request-bytes)
+  (process-put server :bytes (concat (process-get server :bytes) chunk))
+  (if (> (length (process-get server :bytes)) backstaff-listen--request-bytes)
       (backstaff-listen--hang-up server "it asks too much at once")
     (run-at-time 0 nil #'backstaff-listen--serve server)))
 
@@ -149,9 +130,9 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
       (when (process-live-p server)
         (pcase (with-temp-buffer
                  (set-buffer-multibyte nil)
-                 (insert (process-get server 'bytes))
+                 (insert (process-get server :bytes))
                  (prog1 (backstaff-message-next)
-                   (process-put server 'bytes (buffer-string))))
+                   (process-put server :bytes (buffer-string))))
           ('nil)
           (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
            (let ((frame (backstaff-listen--answer server uid method args)))
@@ -164,7 +145,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 
 (defun backstaff-listen--answer (server uid method args)
   "Return the frame that answers the call UID of SERVER: METHOD with ARGS."
-  (process-put server 'last (float-time))
+  (process-put server :last (float-time))
   (condition-case problem
       (let* ((inhibit-quit nil) (throw-on-input nil)
              ;; Otherwise a text of a megabyte brings on several collections.
@@ -173,10 +154,10 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
                          ('hello #'backstaff-listen--hello) ('unsaved #'backstaff-listen--unsaved)
                          ('run #'backstaff-listen--run) ('ask #'backstaff-listen--ask)
                          (_ (error "There is no such method"))))
-             (backstaff-unsaved-true-root (process-get server 'root))
+             (backstaff-unsaved-true-root (process-get server :root))
              (backstaff-unsaved-deadline (+ (float-time) backstaff-listen--seconds))
              (backstaff-emacs-cut nil)
-             (backstaff-emacs-more-secrets (process-get server 'secrets)))
+             (backstaff-emacs-more-secrets (process-get server :secrets)))
         (unless (or (eq method 'hello) backstaff-unsaved-true-root)
           (error "The method hello comes first"))
         (backstaff-message-frame (list 'return uid (apply function server args))
@@ -187,7 +168,10 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 ;;; Methods
 
 (defun backstaff-listen--hello (server root pid names globs)
-  "Answer the method hello of SERVER with ROOT, PID, NAMES and GLOBS."
+  "Note the ROOT, a true name, and the process PID for which SERVER asks.
+NAMES has pairs of a tool's id and its name for models.  GLOBS are files that
+may hold secrets besides Emacs's own.  The answer has the tools whose work Emacs
+does, and the number of buffers that visit files below the root."
   (unless (and (stringp root) (string-prefix-p "/" root) (natnump pid) (listp names)
                (cl-every #'stringp globs)
                (not (string-match-p "\0\\|//\\|/\\.\\.?\\(?:/\\|\\'\\)\\|\\`/[^/]*:" root)))
@@ -196,17 +180,20 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
     (when (cl-some (lambda (home) (string-prefix-p root home))
                    (list (expand-file-name "~/") (file-name-as-directory (file-truename "~/"))))
       (error "A home directory, or one above it, is no root"))
-    (process-put server 'root root)
-    (process-put server 'pid pid)
-    (process-put server 'names names)
+    (process-put server :root root)
+    (process-put server :pid pid)
+    (process-put server :names names)
     ;; A server can hide more files, and excepts none.
-    (process-put server 'secrets (cl-remove-if (apply-partially #'string-prefix-p "!") globs))
+    (process-put server :secrets (cl-remove-if (apply-partially #'string-prefix-p "!") globs))
     (list :tools (backstaff-lisp-tools-definitions)
           :visits (length (backstaff-emacs-buffers (list root))))))
 
 (defun backstaff-listen--unsaved (server wanted secret)
-  "Answer the method unsaved of SERVER with WANTED and SECRET."
-  (let* ((root (process-get server 'root))
+  "Return to SERVER the texts of modified buffers below its root.
+The answer has all digests, and the next bytes of the texts in WANTED: pairs of
+a digest and the number of bytes that the server has.  `:more' says that the
+time was up before all was done.  The user was asked about the file SECRET."
+  (let* ((root (process-get server :root))
          (texts (backstaff-unsaved-context nil root))
          (items (cl-remove-if
                  (lambda (item)
@@ -226,19 +213,19 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
           :pieces pieces :more (and (or (plist-get texts :late) (and wanted (null pieces))) t))))
 
 (defun backstaff-listen--run (server id args limit secret offer)
-  "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
+  "Run the tool ID in Lisp for SERVER with ARGS that the server has checked.
 The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
 `:later'.  SECRET is nil if nobody was asked.  OFFER names the model's tools."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (backstaff-listen--question-p server 'granted id args secret))
-         (backstaff-server-model-names (process-get server 'names))
+         (backstaff-server-model-names (process-get server :names))
          (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
          ;; The last part of a tool's work is short.
          (backstaff-unsaved-deadline (+ (float-time) (* 2 backstaff-listen--seconds)))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)
-                   `(:root ,(process-get server 'root) :text-only t :offer ,offer
+                   `(:root ,(process-get server :root) :text-only t :offer ,offer
                            :max-output-bytes ,(min (- limit (string-bytes cut))
                                                    (/ backstaff-listen--answer-bytes 2))
                            ,@(and grant (list :approved t)))))))
@@ -262,20 +249,21 @@ STATE and parts of CALL may be t for any.  Return nil if it is too old."
                 (and (cl-every (lambda (wanted found) (or (eq wanted t) (equal wanted found)))
                                (cons state call) (cons (nth 1 question) (car question)))
                      (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds)))
-              (process-get server 'questions)))
+              (process-get server :questions)))
 
 (defun backstaff-listen--ask (server id args secret)
-  "Answer the method ask of SERVER with ID, ARGS and SECRET, which may be empty.
-The answer is `:later', t, `:refused', `:late' or `:unasked'."
+  "Return whether SERVER may run the tool ID with ARGS, or read the file SECRET.
+SECRET may be empty.  The answer is `:later', t, `:refused', `:late' or
+`:unasked'; after the first one the server asks again."
   (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
     (error "There is no such tool"))
   (let* ((question (backstaff-listen--question-p server t id args secret))
          (state (nth 1 question)))
     (when (memq state '(nil granted))   ; each call is asked about
       (setq question (list (list id args secret) nil nil) state :later)
-      (process-put server 'questions (cons question (seq-take (process-get server 'questions) 31)))
+      (process-put server :questions (cons question (seq-take (process-get server :questions) 31)))
       (run-at-time 0 nil #'backstaff-listen--decide server question
-                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+                   (+ (float-time) (min 60 backstaff-call-timeout))))
     (setf (cdr question) (list (pcase state (:later :later) ('t 'granted)) (float-time)))
     state))
 
@@ -287,7 +275,7 @@ Come back while the user is busy and the server asks."
                (backstaff-approval-question
                 (backstaff-approval-question-about
                  "An agent outside Emacs asks: let" id args (and (not (equal secret "")) secret)
-                 (process-get server 'root)))
+                 (process-get server :root)))
                (answer (and (process-live-p server)
                             (< (- (float-time) asked) backstaff-listen--grant-seconds)
                             (condition-case nil

@@ -18,7 +18,6 @@
 (autoload 'backstaff-mcp-server "backstaff-mcp")
 (add-hook 'backstaff-server-host-functions #'backstaff-remote-operate)
 (autoload 'backstaff-remote-operate "backstaff-remote")
-(autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-changes "backstaff-ui-changes" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)

@@ -37,7 +37,18 @@ settings are those of `backstaff-server-settings-file', both as they are now.
 Signal a `backstaff-start-error' if the server cannot start."
   (when (and directory (file-remote-p directory))
     (user-error "%s is on another host; a server of MCP runs on this one" directory))
-  (pcase-let* ((`(,program . ,arguments) (backstaff-mcp--command directory toolsets))
+  (pcase-let* ((root (and directory (file-name-unquote
+                                     (directory-file-name (expand-file-name directory)))))
+               (`(,program . ,arguments)
+                (backstaff-server-with-own-environment (backstaff-server-sources)
+                  `(,@(backstaff-server-program) "mcp"
+                    ,@(and root (list "--root" root))
+                    ,@(and toolsets (list "--toolsets" (string-join (ensure-list toolsets) ",")))
+                    ;; The server takes no less than 1024.
+                    "--max-output-bytes"
+                    ,(number-to-string (max 1024 backstaff-agent-max-output-bytes))
+                    ,@(and backstaff-server-settings-file
+                           (list "--config" (backstaff-server-settings-file-name))))))
                (entry `(:command ,program :args ,(vconcat arguments))))
     (pcase client
       ('agent-shell `((name . "backstaff") (command . ,program) (args . ,arguments) (env . ())))
@@ -48,26 +59,6 @@ Signal a `backstaff-start-error' if the server cannot start."
       ('shell (mapconcat #'shell-quote-argument (cons program arguments) " "))
       (_ (user-error "No client %s; there are: agent-shell, mcp-hub, copilot, json, shell"
                      client)))))
-
-(defun backstaff-mcp--command (directory toolsets)
-  "Return the program of a server of MCP, and its arguments.
-DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
-  (let ((root (and directory (file-name-unquote
-                              (directory-file-name (expand-file-name directory))))))
-    (backstaff-server-with-own-environment (backstaff-server-sources)
-      (pcase-let ((`(,program . ,arguments) (backstaff-server-program)))
-        ;; The client may have another search path than Emacs.
-        `(,(or (executable-find program)
-               (signal 'backstaff-start-error (list (format "there is no program %s" program))))
-          ,@arguments "mcp"
-          ,@(and root (list "--root" root))
-          ,@(and toolsets (list "--tools" (string-join (ensure-list toolsets) ",")))
-          ,@(and backstaff-agent-max-output-bytes
-                 ;; The server takes no less.
-                 (list "--max-output-bytes"
-                       (number-to-string (max 1024 backstaff-agent-max-output-bytes))))
-          ,@(and backstaff-server-settings-file
-                 (list "--config" (backstaff-server-settings-file-name))))))))
 
 (provide 'backstaff-mcp)
 ;;; backstaff-mcp.el ends here

@@ -4,23 +4,22 @@
 
 ;;; Commentary:
 
-;; For a project on another host the server runs there, over a connection that
-;; TRAMP makes, so that a call costs one round trip.
+;; For a project on another host a server runs there, over a connection of TRAMP's, so that
+;; a call costs one round trip.  It starts unasked only if TRAMP is connected already;
+;; otherwise a command asks first.  A model cannot choose a host, because Emacs alone
+;; chooses the root.  One server serves all roots, because ssh allows ten sessions in a
+;; connection.
 ;;
-;; A server starts unasked only if TRAMP is connected already; otherwise a command
-;; asks first.  A model cannot choose a host, because Emacs alone chooses the root.
-;; Each connection of TRAMP's has one server, because ssh allows ten sessions in a
-;; connection, and one for each root would soon be too many.
-;;
-;; The host needs a Python and nothing else.  A small program on its command
-;; line runs the sources that the last start left there if they have the right
-;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
+;; The host needs a Python and nothing else.  A small program on its command line runs the
+;; sources that the last start left there if they have the right hash, and asks for them
+;; otherwise: see py_backend/backstaff_remote.
 
 ;;; Code:
 
 (require 'tramp)
 (require 'tramp-sh)
-(require 'backstaff-ui-prompt)
+(require 'backstaff-names)
+(require 'backstaff-server)
 
 (defvar tramp-dont-suspend-timers)
 
@@ -53,38 +52,21 @@ Servers start on such hosts alone.  This does not connect to the host."
   (and (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
 
-;;;###autoload
-(defun backstaff-connect ()
-  "Connect to the host of the current directory and start the server there."
-  (interactive)
-  (let ((host (file-remote-p default-directory)))
-    (unless (and host (backstaff-remote--shell-p default-directory))
-      (user-error "This directory is on no other host with a shell"))
-    (unless (backstaff-prompt-open-host host)
-      (user-error "There is no connection to %s" host))
-    (condition-case problem
-        (let ((server (backstaff-server-ensure host)))
-          (backstaff-epc-call server 'ping nil)
-          (message "The server on %s is up: %s" host
-                   (plist-get (backstaff-server-start-info server) :text)))
-      (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
-
-(defun backstaff-remote--look-up (function directory &rest more)
+(defun backstaff-remote--look-up (function directory)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it.  TRAMP takes several round trips for that."
+TRAMP takes several round trips for that, so it is called once."
   (backstaff-server-check-host directory)
   (backstaff-server-once
-   (cl-list* function directory more)
+   (cons function directory)
    (lambda ()
      (backstaff-remote--by-tramp
       directory (concat "find the project's root on " (file-remote-p directory))
-      (lambda () (apply function (expand-file-name directory) more))))))
+      (lambda () (funcall function (expand-file-name directory)))))))
 
 ;;; TRAMP
 
 (defconst backstaff-remote--network-advice
-  "See whether that host is up and the network between is, by ssh or ping; then \
-type M-x backstaff-connect in a directory of that host"
+  "The network may be down, or that host asleep: see by ssh or ping; then visit a file there"
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)
@@ -106,8 +88,8 @@ connection, which broke off in the midst of a command."
      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
        (delete-process process))
      (signal 'backstaff-timeout
-             (list (format "TRAMP could not %s within %s seconds; the network may be down, or that\
- host asleep" purpose backstaff-remote-start-limit)
+             (list (format "TRAMP could not %s within %s seconds" purpose
+                           backstaff-remote-start-limit)
                    backstaff-remote--network-advice)))
    function))
 
@@ -133,8 +115,7 @@ command line there, and an alist of hashes and payloads in Base64."
           (signal 'backstaff-start-error
                   (list (concat "The command bundle failed on this machine: "
                                 (backstaff-remote--one-line (buffer-string)))
-                        "Update the server's program, which makes the bundle that runs on a\
- host; or set `backstaff-server-command' to nil")))))))
+                        "Update the server's program, or set `backstaff-server-command' to nil")))))))
 
 (defun backstaff-remote--start (host)
   "Start a server on HOST, as `backstaff-server-host-functions' describes.
@@ -249,8 +230,7 @@ OUTPUT is the end of its output."
                  "Install one on that host; if it is there by another name, customize\
  `backstaff-remote-python'"))
           (late
-           (list (format "it was not ready within %s seconds; the network may be down, or that host\
- asleep%s" backstaff-remote-start-limit said)
+           (list (format "it was not ready within %s seconds%s" backstaff-remote-start-limit said)
                  backstaff-remote--network-advice))
           (t (list (format "the process there ended with status %s before it was ready%s"
                            status said))))))

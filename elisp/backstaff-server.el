@@ -5,15 +5,13 @@
 ;;; Commentary:
 
 ;; One server serves all of Emacs; each call names the root of its project.  The server
-;; starts with the first call, which waits behind the handshake, and lives until Emacs ends.
-;; If it has died, the next call starts another one.  A root on another host has a server
-;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is
-;; this host.
+;; starts with the first call and lives until Emacs ends.  If it has died, the next call
+;; starts another one.  A root on another host has a server there.  A host is a string such
+;; as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
-;; The program runs in the directory of its sources and isolated from the environment.
-;; So no file or setting of a project counts.  The sources shipped with this package are
-;; run by a small shell script among them, py_backend/backstaff.sh.  It tries one Python
-;; after the other, as each may hang, and becomes the first that is 3.11 or newer.
+;; The program runs in the directory of its sources and isolated from the environment, so no
+;; file or setting of a project counts.  A shell script among the sources that are shipped
+;; with this package, py_backend/backstaff.sh, finds a Python that is 3.11 or newer.
 
 ;;; Code:
 
@@ -53,30 +51,24 @@ server starts."
   '(backstaff-error user-error))
 
 (defconst backstaff-server--advice
-  '((backstaff-timeout
-     . "The program runs and does not answer; read M-x backstaff-show-log, and look whether the\
- machine or the network is overloaded")
+  '((backstaff-timeout . "The program runs and does not answer: read M-x backstaff-show-log")
     (backstaff-protocol-error
-     . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
- starts, and that it prints only frames")
+     . "It speaks, but not as Backstaff's server does: see `backstaff-server-command'")
     (backstaff-remote-directory
-     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or customize\
- `backstaff-root-directory'")
-    (backstaff-start-error
-     . "Customize `backstaff-server-command' to name a program that exists, or set it to nil to\
- have one found")
+     . "Visit a file there, which connects; or type M-x cd to a local directory")
     (backstaff-connection-lost
-     . "The program ended by itself; its last words are above and in M-x backstaff-show-log.  If\
- they mention the settings file, correct that file; else type M-x backstaff-doctor"))
+     . "It ended by itself: if its last words mention the settings file, correct that file")
+    (backstaff-error . "Read the log: M-x backstaff-show-log"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
   "Return advice for a user about CONDITION, which `condition-case' bound.
 A `backstaff-error' may bring it as a second string, behind the text."
-  (or (and (memq 'backstaff-error (get (car condition) 'error-conditions)) (nth 2 condition))
-      (cl-loop for symbol in (get (car condition) 'error-conditions)
-               thereis (alist-get symbol backstaff-server--advice))
-      "Read the log: M-x backstaff-show-log"))
+  (let ((kinds (get (car condition) 'error-conditions)))
+    (or (and (memq 'backstaff-error kinds) (nth 2 condition))
+        (alist-get (or (cl-find-if (lambda (kind) (assq kind backstaff-server--advice)) kinds)
+                       'backstaff-error)
+                   backstaff-server--advice))))
 
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
@@ -117,14 +109,11 @@ If no server starts, the text includes advice."
 (defun backstaff-show-log ()
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
-  (let ((directory default-directory))
-    (pop-to-buffer backstaff-server-log-buffer)
-    (unless (derived-mode-p 'special-mode)
-      (special-mode)
-      ;; The log is never out of date.
-      (setq-local revert-buffer-function #'ignore))
-    ;; A command that is given here is about the project that the user came from.
-    (setq default-directory directory)))
+  (pop-to-buffer backstaff-server-log-buffer)
+  (unless (derived-mode-p 'special-mode)
+    (special-mode)
+    ;; The log is never out of date.
+    (setq-local revert-buffer-function #'ignore)))
 
 ;;; The program
 
@@ -159,37 +148,32 @@ counts."
      ,@body))
 
 (defun backstaff-server-program ()
-  "Return the program that serves, and its first arguments.
+  "Return the absolute name of the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (let ((command backstaff-server-command) (sources (backstaff-server-sources)))
-    (cond
-     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
-                      (car command))
-                    (cdr command)))
-     ;; These are sure to have the version of this package.
-     (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
-     ((executable-find "backstaff") (list (executable-find "backstaff")))
-     (t (signal 'backstaff-start-error
-                '("found neither the server's sources nor a program named backstaff"
-                  "Type in a shell: pipx install backstaff; or install the package anew,\
- with its folder py_backend; or customize `backstaff-server-command'"))))))
+  (let* ((sources (backstaff-server-sources))
+         (command (cond (backstaff-server-command)
+                        ;; These are sure to have the version of this package.
+                        (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
+                        (t '("backstaff"))))
+         (program (or (executable-find (car command))
+                      (signal 'backstaff-start-error
+                              (list (format "there is no program %s" (car command))
+                                    "Customize `backstaff-server-command'; or set it to nil, and\
+ install this package with its folder py_backend, or the program by pipx install backstaff")))))
+    (cons program (cdr command))))
 
 ;;; One server
 
 (defvar backstaff-server-host-functions nil
-  "Hook for what TRAMP is needed for.
-Each function is called with an operation and its arguments, until one returns
-non-nil:
+  "Hook for what TRAMP is needed for: functions of an operation and its arguments.
 
-`shell-p' DIRECTORY
-    Return non-nil if a server can start at DIRECTORY, without connecting.
-`start' HOST
-    Start a server on HOST, wait until it is ready, and return a plist:
-    `:process' speaks EPC; `:output' has the bytes that it printed since; and
-    `:text' describes the start.
-`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-    Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS once,
-    until `backstaff-restart'.")
+`shell-p' DIRECTORY   can a server start at DIRECTORY?  Do not connect.
+`start' HOST          start a server, and return a plist when it is ready:
+                      `:process' speaks EPC, `:output' has the bytes that it
+                      has printed since, and `:text' describes the start.
+`look-up' FUNCTION DIRECTORY
+                      return the value of FUNCTION, called with DIRECTORY once
+                      until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
   "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
@@ -239,20 +223,17 @@ These are the server's own ones until a handshake brings those of the settings."
 
 (defun backstaff-server--launch (host)
   "Start a server on HOST and return it."
-  (let ((server (backstaff-server--make :log-function #'backstaff-server-note)))
+  (let ((server (backstaff-server--make
+                 :name (if host (format "the server on %s" host) "the server") :remote host
+                 :log-function #'backstaff-server-note)))
     (condition-case problem
-        (if (null host)
-            (backstaff-server--launch-here server)
+        (if (null host) (backstaff-server--launch-here server)
           (let ((started (backstaff-server-on-host 'start host)))
             (setf (backstaff-server-start-info server) started
-                  (backstaff-server-name server) (format "the server on %s" host)
-                  (backstaff-server-remote server) t
                   (backstaff-server-process server) (plist-get started :process))
-            (backstaff-epc-connect server)
-            ;; The connection reads by the filter that it has set.
-            (funcall (process-filter (backstaff-server-process server))
-                     (backstaff-server-process server) (plist-get started :output))))
+            (backstaff-epc-connect server (plist-get started :output))))
       ((error quit)
+       (funcall (backstaff-server-stderr-function server))
        (backstaff-server-note (error-message-string problem))
        (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
@@ -274,24 +255,16 @@ These are the server's own ones until a handshake brings those of the settings."
                               (setq last-words (string-limit (concat last-words text) 2000 t))
                               (backstaff-server--log text)))))
       (set-process-thread stderr nil)
-      (unwind-protect
-          (progn
-            (backstaff-server-note (format "starting %S" command))
-            ;; Emacs itself would make a child that fails to become the program.
-            (unless (executable-find (car command))
-              (signal 'backstaff-start-error
-                      (list (format "there is no program %s" (car command)))))
-            (setf (backstaff-server-process server)
-                  (make-process :name "backstaff" :buffer nil :command command :noquery t
-                                :connection-type 'pipe :coding 'binary :stderr stderr)
-                  (backstaff-server-stderr-function server)
-                  (lambda ()
-                    ;; A child of the server, now dead, may hold the pipe open.
-                    (accept-process-output stderr 0.2 nil t)
-                    (kill-buffer buffer)
-                    (string-join (last (split-string last-words "\n" t) 8) "\n"))))
-        (unless (backstaff-server-process server)
-          (kill-buffer buffer)))
+      (setf (backstaff-server-stderr-function server)
+            (lambda ()
+              ;; A child of the server, now dead, may hold the pipe open.
+              (accept-process-output stderr 0.2 nil t)
+              (kill-buffer buffer)
+              (string-join (last (split-string last-words "\n" t) 8) "\n")))
+      (backstaff-server-note (format "starting %S" command))
+      (setf (backstaff-server-process server)
+            (make-process :name "backstaff" :buffer nil :command command :noquery t
+                          :connection-type 'pipe :coding 'binary :stderr stderr))
       (backstaff-epc-connect server))))
 
 (defun backstaff-server--shake-hands (server)
@@ -303,7 +276,8 @@ These are the server's own ones until a handshake brings those of the settings."
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (apply #'fail mismatch)
+           (fail mismatch "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
+ the server by pipx upgrade backstaff, or as you installed it.  Then type M-x backstaff-restart")
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
          (backstaff-server-note (format "connected: %S" identity))))
@@ -317,16 +291,12 @@ These are the server's own ones until a handshake brings those of the settings."
 
 (defun backstaff-server--mismatch (identity)
   "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
-Otherwise return the reason and the remedy, two strings."
-  (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
-         (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
+Otherwise return the reason."
+  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
     (unless (and (stringp version) (eql protocol backstaff-server--protocol))
-      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s" backstaff-server-version backstaff-server--protocol (or version "something else")
- protocol (if newer "Emacs's package" "the server"))
-            (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
-              "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
- `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))
+      (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
+              backstaff-server-version backstaff-server--protocol
+              (or version "something else") protocol))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
@@ -358,7 +328,7 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
                             (if shell
-                                "Emacs is not connected to it; M-x backstaff-connect connects"
+                                "Emacs is not connected to it: visit a file there"
                               "Backstaff cannot start a server there")))))))
 
 ;;; The server
@@ -367,7 +337,7 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
 Signal a `backstaff-connection-lost' if the start fails."
-  (let ((server (cdr (assoc host backstaff-server--servers))))
+  (let ((server (alist-get host backstaff-server--servers nil nil #'equal)))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
     (unless (and server (backstaff-epc-live-p server))
@@ -391,7 +361,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
                  (funcall success-fn reply)))))
     (lambda () (backstaff-epc-cancel server uid))))
 
-(defvar backstaff-server--described nil
+(defvar backstaff-server-described nil
   "A cons of the server that described its tools last, and the description.")
 
 (defvar backstaff-server-model-names nil
@@ -399,32 +369,19 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (let ((tool (cl-find id (cdr backstaff-server--described) :test #'equal
+  (let ((tool (cl-find id (cdr backstaff-server-described) :test #'equal
                        :key (lambda (tool) (plist-get tool :id)))))
     (or (cadr (assoc id backstaff-server-model-names))
         (plist-get (plist-get tool :model) :name)
         id)))
 
-(defun backstaff-server-tools (timeout &optional definitions)
-  "Return the server's description of its tools; ask for it once a server.
-It includes the tools that the function DEFINITIONS returns.  Signal a
-`backstaff-error' if none comes within TIMEOUT seconds."
-  (let ((server (backstaff-server-ensure)))
-    (unless (eq (car backstaff-server--described) server)
-      (setq backstaff-server--described
-            (cons server (backstaff-epc-call server 'describe
-                                             (and definitions (list (funcall definitions)))
-                                             :timeout timeout))))
-    (cdr backstaff-server--described)))
-
 ;;;###autoload
 (defun backstaff-stop ()
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
-  (let ((running backstaff-server--servers))
-    (backstaff-server--stop "the server was stopped")
-    (when (called-interactively-p 'interactive)
-      (message (if running "The server is stopped" "There was no server")))))
+  (backstaff-server--stop "the server was stopped")
+  (when (called-interactively-p 'interactive)
+    (message "The server is stopped")))
 
 ;;;###autoload
 (defun backstaff-restart ()

@@ -34,12 +34,6 @@ Emacs is not connected.  A host that is out of reach is a `user-error'."
     ;; The command loop would quote the text of any other condition.
     (backstaff-remote-directory (user-error "%s" (backstaff-epc-error-text problem)))))
 
-(defun backstaff-prompt-open-host (host)
-  "Connect to HOST, which may ask for a password; return non-nil if that works."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/")) (backstaff-server-connected-p host))))
-
 (defun backstaff-prompt-connect (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
 Do not ask where no server could be started."
@@ -48,7 +42,9 @@ Do not ask where no server could be started."
                (not (backstaff-server-connected-p directory))
                (backstaff-server-on-host 'shell-p directory)
                (y-or-n-p (format "Connect to %s? " host)))
-      (backstaff-prompt-open-host host))))
+      ;; TRAMP does not connect where it believes that nobody waits for it.
+      (let ((non-essential nil))
+        (file-exists-p (concat host "/"))))))
 
 
 ;;; Text that the user types

@@ -28,14 +28,6 @@
   "Maximum number of characters of a text below a `backstaff-unsaved-deadline'.
 Emacs encodes 700,000 characters in 40 ms.")
 
-(defconst backstaff-unsaved--most-names 1000
-  "Maximum number of texts that a call names, and of coding systems.
-The server refuses more.")
-
-(defconst backstaff-unsaved--remote-room (* 32 1024)
-  "Maximum number of bytes that names take in a call to another host.
-A request has at most 64 KiB there; the rest is for arguments.")
-
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which pieces are sent for a call.")
 
@@ -166,23 +158,11 @@ can have.  Return nil if the text has changed, or after the deadline."
             (base64-encode-string
              (substring bytes start (min (length bytes) (+ start (or most (* 45 1024))))) t)))))
 
-(defun backstaff-unsaved--buffers (root)
-  "Return lists (NAME BUFFER UNSAVED) of files below ROOT for a server.
-UNSAVED is non-nil if the buffer's text counts, and else only its coding system."
-  (let ((roots (backstaff-unsaved-roots root)) (host (file-remote-p root)))
-    (cl-loop
-     for buffer in (buffer-list)
-     ;; Most buffers visit no file, and that is found out soonest.
-     when (buffer-local-value 'buffer-file-name buffer)
-     append (with-current-buffer buffer
-              (let ((unsaved (backstaff-unsaved--eligible-p)))
-                (when-let* (((or unsaved (backstaff-unsaved--coding-to-name)))
-                            ;; On another host, where true names are not known, the given name
-                            ;; counts as well; the server there follows no link out of the root.
-                            (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
-                                           thereis (backstaff-unsaved-below name roots)
-                                           while host)))
-                  (list (list name buffer unsaved))))))))
+(defun backstaff-unsaved--reads-p (method)
+  "Return non-nil if METHOD is a tool that reads files, or may be one."
+  (or (null method) (eq backstaff-server-content-readers 'unknown)
+      (cl-some (lambda (id) (or (equal id method) (string-suffix-p (concat "/" method) id)))
+               backstaff-server-content-readers)))
 
 (defun backstaff-unsaved-context (method root)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
@@ -193,35 +173,40 @@ If METHOD is nil, it may be any.  The value is a plist:
 `:left-out'  the names of files whose texts are too much
 `:late'      non-nil if the time, `backstaff-unsaved-deadline', was up for some
 `:host'      the host of ROOT"
-  (let* ((host (file-remote-p root))
-         (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
+  (let* ((host (file-remote-p root)) (roots (backstaff-unsaved-roots root))
+         ;; Bytes for names, and 120 for the digest of each.  A request to another host has 64 KiB
+         ;; at most, with the arguments; here there are fewer than the 1,000 texts that a server takes.
+         (room (if host (* 32 1024) 120000))
          (total 0) (items nil) (codings nil) (left-out nil) (late nil))
-    (pcase-dolist (`(,name ,buffer ,unsaved)
-                   (and (or (null method) (eq backstaff-server-content-readers 'unknown)
-                            (cl-some (lambda (id) (or (equal id method)
-                                                      (string-suffix-p (concat "/" method) id)))
-                                     backstaff-server-content-readers))
-                        (backstaff-unsaved--buffers root)))
-      (with-current-buffer buffer
-        (pcase-let* ((cost (+ (string-bytes name) 120)) ; with digest, coding, parentheses
-                     (`(,coding ,digest ,size)
-                      (and unsaved
-                           (<= (buffer-size) (if backstaff-unsaved-deadline
-                                                 backstaff-unsaved--most-characters
-                                               backstaff-unsaved--most-bytes))
-                           (or (backstaff-unsaved--look) (progn (setq late t) nil)))))
-          (cond
-           ((and digest (<= cost room) (<= (+ total size) backstaff-unsaved--most-bytes)
-                 (length< items backstaff-unsaved--most-names))
-            (cl-incf total size)
-            (cl-decf room cost)
-            (push (list name digest (symbol-name coding)) items))
-           (t
-            (when unsaved (push name left-out))
-            (when-let ((coding (and (length< codings backstaff-unsaved--most-names)
-                                    (<= cost room) (backstaff-unsaved--coding-to-name))))
-              (cl-decf room cost)
-              (push (list name coding) codings)))))))
+    (dolist (buffer (and (backstaff-unsaved--reads-p method) (buffer-list)))
+      ;; Most buffers visit no file, and that is found out soonest.
+      (when (buffer-local-value 'buffer-file-name buffer)
+        (with-current-buffer buffer
+          (let* ((unsaved (backstaff-unsaved--eligible-p))
+                 (saved-in (backstaff-unsaved--coding-to-name))
+                 ;; On another host, where true names are not known, the given name counts as
+                 ;; well; the server there follows no link out of the root.
+                 (name (and (or unsaved saved-in)
+                            (cl-loop for name in (backstaff-unsaved-file-names buffer)
+                                     thereis (backstaff-unsaved-below name roots)
+                                     while host)))
+                 (cost (+ (string-bytes (or name "")) 120))
+                 (fits (<= cost room)))
+            (pcase (and name unsaved
+                        (<= (buffer-size) (if backstaff-unsaved-deadline
+                                              backstaff-unsaved--most-characters
+                                            backstaff-unsaved--most-bytes))
+                        (or (backstaff-unsaved--look) (progn (setq late t) nil)))
+              ((and `(,coding ,digest ,size)
+                    (guard (and fits (<= (+ total size) backstaff-unsaved--most-bytes))))
+               (cl-incf total size)
+               (cl-decf room cost)
+               (push (list name digest (symbol-name coding)) items))
+              ((guard name)
+               (when unsaved (push name left-out))
+               (when (and saved-in fits)
+                 (cl-decf room cost)
+                 (push (list name saved-in) codings))))))))
     (list :items items :codings codings :left-out left-out :late late :host host)))
 
 (defun backstaff-unsaved-without (texts digests)

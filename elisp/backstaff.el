@@ -45,21 +45,14 @@
 
 (defcustom backstaff-call-timeout 15
   "Maximum number of seconds to wait for the answer to a call.
-A question to you about a call waits for so long as well.  If nil, both wait for
-ever.  A server on another host is started before that counts; see
-`backstaff-remote-start-limit'."
-  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")) :package-version '(backstaff . "0.1.0"))
-
-(defcustom backstaff-root-function #'backstaff-project-root
-  "The function that finds the root of the project a call is about.
-It is called with a directory and returns a directory.  Tools see only the
-files below it.  For a directory on another host it is called once until
-`backstaff-restart'."
-  :type 'function :risky t :package-version '(backstaff . "0.1.0"))
+A question to you about a call waits for so long as well.  A server on another
+host is started before that counts; see `backstaff-remote-start-limit'."
+  :type '(number :tag "Seconds") :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-directory nil
   "The directory that tools may look at, whatever the project is.
-If nil, `backstaff-root-function' finds it."
+If nil, it is the root of the project, as `project-current' finds it.  For a
+directory on another host that is looked for once until `backstaff-restart'."
   :type '(choice (const :tag "The project's" nil) directory) :risky t
   :package-version '(backstaff . "0.1.0"))
 
@@ -85,15 +78,13 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 ;;; Root
 
-(defun backstaff-project-root (directory &optional outside)
-  "Return the root of the project that DIRECTORY is in, or DIRECTORY itself.
-With OUTSIDE, return nil if it is in no project."
+(defun backstaff--project-root (directory)
+  "Return the root of the project that DIRECTORY is in, or nil."
   ;; To learn how a submodule counts, project.el would evaluate the project's
   ;; own .dir-locals.el, unasked.
   (let ((enable-dir-local-variables nil))
-    (if-let ((project (project-current nil directory)))
-        (project-root project)
-      (and (not outside) directory))))
+    (when-let ((project (project-current nil directory)))
+      (project-root project))))
 
 (defvar backstaff--root-answers nil
   "The user's answers: directories outside of projects, and t if models may look.")
@@ -101,19 +92,15 @@ With OUTSIDE, return nil if it is in no project."
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's root, or `backstaff-root-directory'.
 A directory with a home below it is none: some keep their dotfiles in git."
-  (or (and backstaff-root-directory
-           (equal (file-name-unquote root)
-                  (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
-      (and (or (not (eq backstaff-root-function #'backstaff-project-root))
-               (backstaff--look-up root #'backstaff-project-root t))
+  (or (and backstaff-root-directory (equal (file-name-unquote root) (backstaff-root)))
+      (and (backstaff--look-up root #'backstaff--project-root)
            (not (backstaff--look-up root #'backstaff--holds-home-p)))))
 
-(defun backstaff--look-up (directory function &rest arguments)
-  "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
+(defun backstaff--look-up (directory function)
+  "Return the value of FUNCTION, called with DIRECTORY.
 On another host it is called once until `backstaff-restart'."
-  (if (file-remote-p directory)
-      (apply #'backstaff-server-on-host 'look-up function directory arguments)
-    (apply function directory arguments)))
+  (if (file-remote-p directory) (backstaff-server-on-host 'look-up function directory)
+    (funcall function directory)))
 
 (defun backstaff--holds-home-p (directory)
   "Return non-nil if the home on DIRECTORY's host is DIRECTORY or below it.
@@ -138,14 +125,14 @@ For a command that `project-switch-project' runs it is the new project's."
   "Return the absolute root for a call made in DIRECTORY.
 DIRECTORY defaults to `backstaff-directory'.  If Emacs is not connected to its
 host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
-  (let ((directory (or directory (backstaff-directory))))
+  (let* ((directory (or directory (backstaff-directory)))
+         ;; `expand-file-name' may connect to a host.
+         (directory (if (file-remote-p directory) directory (expand-file-name directory))))
     (file-name-unquote
      (backstaff--checked-root
       (or backstaff-root-directory
-          ;; `expand-file-name' may connect to a host.
-          (backstaff--look-up (if (file-remote-p directory) directory
-                                (expand-file-name directory))
-                              backstaff-root-function))))))
+          (backstaff--look-up directory #'backstaff--project-root)
+          directory)))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
@@ -170,7 +157,7 @@ host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
 
 (cl-defstruct (backstaff--call (:constructor backstaff--make-call) (:copier nil))
   "A call of a tool, from its start to its end; the handle of `backstaff-cancel'.
-METHOD is the tool's id, a string, and TOOL its definition if Lisp has it.  ARGS
+METHOD is the tool's id, a string, and TOOL its symbol if Lisp has it.  ARGS
 and CONTEXT are as in `backstaff-call'.  When the call ends, FINISH is called
 with the reply, or FAIL with a condition, and ENDED is non-nil.  STOP ends the
 step under way.  WAITS is non-nil if Emacs waits for the end."
@@ -322,7 +309,9 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
                                       collect digest))
                 0 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
            (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
-     (backstaff--patience context) (plist-get texts :host))))
+     ;; A search may take longer.
+     (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))
+     (plist-get texts :host))))
 
 (defun backstaff--send-texts (call texts digests start tries deadline)
   "Send those of TEXTS with DIGESTS, the first one from START on, then CALL itself.
@@ -360,7 +349,7 @@ That is not so if the user has approved it already."
                          (equal (plist-get context :secret)
                                 (or (plist-get problem :secret) ""))))))
         (backstaff--later call 0 #'backstaff--ask call reply
-                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout)))
+                          (+ (float-time) backstaff-call-timeout))
       (backstaff--end call (backstaff--call-finish call)
                       (if (plist-get reply :ok)
                           (backstaff-unsaved-add-state reply (plist-get context :root))
@@ -396,9 +385,8 @@ for a caller that waits."
                           (when (and root (not (memq answer '(:unasked :busy :late))))
                             (push (cons root (and answer t)) backstaff--root-answers))
                           answer)
-                      (quit (and waits 'quit)))))
+                      (quit (when waits (signal 'quit nil))))))
       (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
-      ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
       ((and answer (or :late (and 'nil (guard (not root)))))
        (backstaff--end
         call finish
@@ -449,7 +437,13 @@ Never signal anything: an error or a quit is a text that starts with
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The server is asked once."
-  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
+  (let ((server (backstaff-server-ensure)))
+    (unless (eq (car backstaff-server-described) server)
+      (setq backstaff-server-described
+            (cons server (backstaff-epc-call server 'describe
+                                             (list (backstaff-lisp-tools-definitions))
+                                             :timeout backstaff-call-timeout))))
+    (cdr backstaff-server-described)))
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
@@ -457,15 +451,8 @@ The server's deadline is shorter than Emacs's, so that its answer can say what
 is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
-      ,@(and backstaff-call-timeout (not (plist-member context :deadline-ms))
-             (list :deadline-ms (max 1 (floor (* 900 backstaff-call-timeout)))))
-      ,@context)))
-
-(defun backstaff--patience (context)
-  "Return the number of seconds to wait for the answer to a call with CONTEXT.
-A search may take longer than `backstaff-call-timeout'."
-  (and backstaff-call-timeout
-       (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))))
+      ,@context
+      :deadline-ms ,(max 1 (floor (* 900 backstaff-call-timeout))))))
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.

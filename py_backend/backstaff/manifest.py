@@ -23,6 +23,5 @@ PRESET = (
 CLIENT_TOOLS = (
     "emacs/context",
     "emacs/diagnostics",
-    "emacs/find_symbol",
     "emacs/read_buffer",
 )

@@ -67,7 +67,7 @@
       (should (multibyte-string-p text))
       (should-not (text-properties-at 0 text))
       (should (<= (string-bytes text) backstaff-agent-max-output-bytes))
-      (let ((backstaff-agent-max-output-bytes nil))
+      (let ((backstaff-agent-max-output-bytes 1000000))
         (should (> (string-bytes (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root))
                    (string-bytes text)))))))
 

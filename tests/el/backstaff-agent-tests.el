@@ -87,10 +87,7 @@
                       ": workspace/tree {\"path\": \"\\.\", .*} shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
                       "no buffer 'workspace/tree'.*; emacs_context names buffers; read_file reads"
-                      "; emacs/context names buffers; workspace/read_file reads")
-                     ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
-                      "'workspace/tree' is not open.*; use regexp_search"
-                      "; use workspace/regexp_search")))
+                      "; emacs/context names buffers; workspace/read_file reads")))
       (ert-info (id)
         (backstaff-agent-tools)
         (let ((text (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))
@@ -167,7 +164,7 @@
 
 (ert-deftest backstaff-agent-descriptions-give-the-limit-of-an-answer ()
   (backstaff-test-with-project nil
-    (pcase-dolist (`(,limit ,text) '((nil "24576 bytes") (24576 "24576 bytes") (4000 "4000 bytes")))
+    (pcase-dolist (`(,limit ,text) '((24576 "24576 bytes") (4000 "4000 bytes")))
       (let ((backstaff-agent-max-output-bytes limit))
         (pcase-dolist (`(,id ,name) '(("workspace/read_file" "ranges")
                                       ("workspace/regexp_search" "offset")))
@@ -290,7 +287,7 @@
               (when (equal id "forge/list_directory")
                 (should (eq (plist-get (json-parse-string text :object-type 'plist) :truncated)
                             t)))))))
-      (let ((backstaff-agent-max-output-bytes nil))
+      (let ((backstaff-agent-max-output-bytes 1000000))
         (should (equal (backstaff-agent-tests-call "agent-q/list_directory" ".") whole))))))
 
 (ert-deftest backstaff-agent-message-names-the-library-whose-callback-fails ()
@@ -316,7 +313,7 @@
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
-    (let ((backstaff-root-function #'backstaff-project-root)
+    (let ((project-find-functions nil)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
       (dolist (id tools)
         (should (string-match-p backstaff-agent-tests--no-project
@@ -329,20 +326,18 @@
         (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
         (should (string-match-p "plain" (backstaff-agent-q-call
                                          "read_file" "{\"path\": \"a\"}" root))))
-      (let ((backstaff-root-function (lambda (_) root)))
+      (let ((project-find-functions '(backstaff-test-project)))
         (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))))))
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
-    (let ((backstaff-root-function #'backstaff-project-root)
-          (project-find-functions '(project-try-vc)))
+    (let ((project-find-functions '(project-try-vc)))
       (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a"))))))
 
 (ert-deftest backstaff-agent-home-in-git-is-no-project-by-whatever-name ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n"))
                                  ("docs" ("b" . "")) ("me" ("c" . "")))
-    (let* ((backstaff-root-function #'backstaff-project-root)
-           (project-find-functions '(project-try-vc))
+    (let* ((project-find-functions '(project-try-vc))
            (link (make-temp-name (directory-file-name root)))
            (read (lambda (directory)
                    (let ((default-directory directory))
@@ -365,7 +360,7 @@
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
     (backstaff-test-with-project '(("a" . "plain"))
-      (let* ((backstaff-root-function #'backstaff-project-root) (questions nil)
+      (let* ((project-find-functions nil) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)
                 ;; Other calls come meanwhile.
@@ -446,7 +441,7 @@
                      `(("Error: Symbol’s value as variable is void: no-such-root"
                         . ,(lambda (_) (signal 'void-variable '(no-such-root))))
                        ("Error: The user cancelled the call" . ,(lambda (_) (signal 'quit nil)))))
-        (let ((backstaff-root-function function)
+        (let ((project-find-functions (list function))
               (text-quoting-style 'curve))
           (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
                          (list text))))))))

@@ -123,7 +123,7 @@
                                   "Tools" text ".")))
 
 (ert-deftest backstaff-doctor-knows-a-program-that-is-not-there ()
-  (backstaff-doctor-tests-fails '("/nowhere/python") "Handshake" "no program /nowhere/python"
+  (backstaff-doctor-tests-fails '("/nowhere/python") "Command" "no program /nowhere/python"
                                 "Customize `backstaff-server-command'"))
 
 (ert-deftest backstaff-doctor-knows-a-command-that-is-none ()
@@ -167,7 +167,7 @@
                    (backstaff-doctor-tests-check "Root" report)))
         (should (equal state "FAILED"))
         (should (string-match-p "another machine" text))
-        (should (string-match-p "M-x backstaff-connect" advice)))
+        (should (string-match-p "Visit a file there" advice)))
       (should (equal (delete-dups operations) '(file-remote-p))))))
 
 (ert-deftest backstaff-doctor-knows-a-root-that-is-not-there ()
@@ -218,7 +218,7 @@
 (ert-deftest backstaff-doctor-shows-the-first-failure ()
   (backstaff-doctor-tests-with '("/nowhere/python")
     (let ((backstaff-root-directory "/nowhere/root/"))
-      (should (string-match-p "FAILED Handshake " (backstaff-doctor-tests-report)))
+      (should (string-match-p "FAILED Command " (backstaff-doctor-tests-report)))
       (with-selected-window (get-buffer-window "*backstaff doctor*")
         (should (looking-back "FAILED +Root .*\n +To do: Make it a directory .*" nil))))))
 

@@ -46,20 +46,5 @@
     (when (string-match-p "\\` ?\\*EGLOT" (buffer-name buffer))
       (kill-buffer buffer))))
 
-(defun backstaff-emacs-tests-language-server (way &rest places)
-  "Return the command of a fake language server that answers PLACES in WAY.
-A place is a file and a line, counted from 1."
-  (list "env"
-        (concat "PLACES="
-                (json-serialize
-                 (vconcat (mapcar (pcase-lambda (`(,file ,line))
-                                    (let ((position `(:line ,(1- line) :character 0)))
-                                      `(:uri ,(concat "file://" file)
-                                        :range (:start ,position :end ,position))))
-                                  places))))
-        (backstaff-test-python) "-I"
-        (expand-file-name "fake-servers/fake_language_server.py" backstaff-test-directory)
-        way))
-
 (provide 'backstaff-emacs-fixtures)
 ;;; backstaff-emacs-fixtures.el ends here

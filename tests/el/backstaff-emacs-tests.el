@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers
-;; and symbols are in backstaff-emacs-checkers-tests.el.
+;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers are
+;; in backstaff-emacs-checkers-tests.el.
 
 ;;; Code:
 
@@ -13,11 +13,7 @@
 (require 'backstaff-agent)
 (require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs)
-(require 'backstaff-ui-search)
 
-(defvar compilation-arguments)
-(defvar grep-setup-hook)
-(defvar compilation-num-errors-found)
 
 
 ;;; The common part of tools in Lisp
@@ -28,8 +24,7 @@
            (ours (seq-filter (lambda (tool) (equal (plist-get tool :toolset) "emacs")) tools))
            (keys (lambda (tool) (cl-loop for (key _) on tool by #'cddr collect key))))
       (should (equal (mapcar (lambda (tool) (plist-get tool :id)) ours)
-                     '("emacs/context" "emacs/diagnostics" "emacs/find_symbol"
-                       "emacs/read_buffer")))
+                     '("emacs/context" "emacs/diagnostics" "emacs/read_buffer")))
       (should (equal (mapcar #'car backstaff-lisp-tools)
                      (mapcar (lambda (tool) (plist-get tool :id)) ours)))
       (dolist (tool ours)
@@ -37,8 +32,7 @@
         (should (eq (plist-get tool :policy) :allow)))
       (should (equal (mapcar (lambda (tool) (plist-get tool :name))
                              (backstaff-agent-tools "emacs"))
-                     '("emacs_context" "emacs_diagnostics" "emacs_find_symbol"
-                       "emacs_read_buffer")))
+                     '("emacs_context" "emacs_diagnostics" "emacs_read_buffer")))
       ;; Models know the tools by these names, and so do the texts for them.
       (should (string-match-p "emacs_context names buffers.*use read_file"
                               (plist-get (car (last (backstaff-agent-tools "emacs")))
@@ -53,8 +47,6 @@
                      ("Argument 'buffer' must be a string, not the number 5" :buffer 5)))
       (should (equal (apply #'backstaff-emacs-tests-error "read_buffer" args)
                      (list "INVALID_ARGUMENT" words))))
-    (should (equal (cadr (backstaff-emacs-tests-error "find_symbol" :symbol "x" :what "bad"))
-                   "Argument 'what' must be one of 'definition', 'references'"))
     (let ((reply (backstaff-call 'emacs/context "{\"colour\": 1}")))
       (should (equal (plist-get reply :warnings) '("Unknown argument ignored: colour"))))
     (should (equal (plist-get (plist-get (backstaff-call 'emacs/context "{") :error) :code)
@@ -73,7 +65,7 @@
       (should (equal (plist-put now :elapsed-ms 0) (plist-put later :elapsed-ms 0)))
       (should (plist-get now :data)))
     (should-not (plist-get (backstaff-call 'emacs/context nil '(:text-only t)) :data))
-    (should (string-match-p "^Last compilation" (backstaff-call-text 'emacs/context nil)))))
+    (should (string-match-p "^Buffers without a file" (backstaff-call-text 'emacs/context nil)))))
 
 (ert-deftest backstaff-emacs-texts-keep-within-any-budget ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
@@ -85,7 +77,7 @@
       (dolist (call '((emacs/context) (emacs/read_buffer :buffer "*log*")
                       (emacs/read_buffer :buffer "*log*" :start_line 5)
                       (emacs/read_buffer :buffer "*log*" :max_lines 500)
-                      (emacs/diagnostics) (emacs/find_symbol :symbol "x")))
+                      (emacs/diagnostics)))
         (dolist (key '(:max-output-bytes :available-capacity-bytes))
           (let ((reply (backstaff-call (car call) (cdr call) (list key limit :approved t))))
             (ert-info ((format "%S %S" limit reply))
@@ -156,11 +148,12 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
   "Run BODY with FUNCTION as the function of the tool emacs/context."
   (declare (indent 1) (debug t))
   `(let* ((backstaff-emacs-tests-tool
-           (list :id "emacs/context" :description "Made up." :function ,function))
+           '(:id "emacs/context" :description "Made up."))
           (backstaff-lisp-tools
            '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool))))
-     (backstaff-test-with-buffers '(("a.txt" . "x"))
-       ,@body)))
+     (cl-letf (((symbol-function 'backstaff-emacs-tests-tool) ,function))
+       (backstaff-test-with-buffers '(("a.txt" . "x"))
+         ,@body))))
 
 (ert-deftest backstaff-emacs-tool-that-is-quit-while-it-runs-loses-no-callback ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'quit nil))
@@ -206,7 +199,7 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
       (goto-char 11)
       (should (equal (backstaff-emacs-tests-text "context")
                      "Selected: a.txt, line 3 of 4\nRegion, lines 2-3:\n| two\n| th\n\
-Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the root\n"))
+Visible files: a.txt\nNot saved yet: src/b.txt\nBuffers without a file: none\n"))
       (let ((data (plist-get (backstaff-call 'emacs/context nil) :data)))
         (should (equal (plist-get data :selected) "a.txt"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
@@ -223,8 +216,6 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (insert "unsaved")
     (let ((compilation (get-buffer-create "*secret compilation*")))
       (with-current-buffer compilation
-        (compilation-mode)
-        (setq-local compilation-arguments '("make"))
         (setq default-directory (expand-file-name "out/" root)))
       (let* ((reply (backstaff-call 'emacs/context nil
                                     (list :root (expand-file-name "in/" root)))))
@@ -232,32 +223,15 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
                                  (plist-get reply :text)))
         (should-not (string-match-p "secret" (format "%S" reply)))))))
 
-(ert-deftest backstaff-emacs-context-shows-the-last-compilation ()
+(ert-deftest backstaff-emacs-context-names-buffers-without-a-file ()
   (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
-    (should (require 'compile))
-    (let ((default-directory (expand-file-name "src/" root))
-          (inhibit-message t)
-          (compilation-ask-about-save nil))
-      (let ((buffer (compilation-start "echo a.c:3: error: bad; exit 2")))
-        (backstaff-test-wait-for (not (get-buffer-process buffer)))
-        (with-current-buffer buffer (font-lock-ensure))))
-    (should (string-match-p "^Last compilation: \\*compilation\\*, exit \\[2\\]$"
-                            (backstaff-emacs-tests-text "context")))))
-
-(ert-deftest backstaff-emacs-context-takes-no-search-for-a-compilation ()
-  (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
-    (should (require 'grep))
-    (let ((inhibit-message t) (compilation-ask-about-save nil))
-      (cl-flet ((run (command mode)
-                  (let ((buffer (compilation-start command mode)))
-                    (backstaff-test-wait-for (not (get-buffer-process buffer)))
-                    (with-current-buffer buffer (font-lock-ensure)))))
-        (run "echo a.c:3: error: bad; exit 2" nil)
-        (run "echo src/b.txt:1:x" 'grep-mode)
-        (with-current-buffer (get-buffer-create "*search*")
-          (setq default-directory root)
-          (backstaff-search-mode))))
-    (should (string-match-p "^Last compilation: \\*compilation\\*, exit \\[2\\]$"
+    (with-current-buffer (get-buffer-create "*compilation*")
+      (setq default-directory (expand-file-name "src/" root)))
+    (with-current-buffer (get-buffer-create "*elsewhere*")
+      (setq default-directory "/"))
+    (with-current-buffer (get-buffer-create " of its own")
+      (setq default-directory root))
+    (should (string-match-p "^Buffers without a file: \\*compilation\\*$"
                             (backstaff-emacs-tests-text "context")))))
 
 (ert-deftest backstaff-emacs-context-is-small ()
@@ -298,7 +272,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :max_lines 2)
                    "*log* in ./src/: lines 4-5 of 5\n4\tfour\n5\t\n[earlier: start_line=2]\n"))
     (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :start_line 9)
-                   "*log* in ./src/: no line 9, as there are 5 lines\n"))
+                   "*log* in ./src/: no line 9 of 5\n"))
     (should (equal (plist-get (plist-get (backstaff-call 'emacs/read_buffer
                                                          '(:buffer "*log*" :max_lines 3))
                                          :data)
@@ -377,26 +351,26 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
            (default-directory backstaff-root-directory))
       (make-symbolic-link (concat out "d") "linked")
       (pcase-dolist (`(,words . ,name)
-                     `(("belongs to a directory outside" . ,(funcall made "*1*" out))
-                       ("belongs to a directory outside"
+                     `(("is outside the workspace" . ,(funcall made "*1*" out))
+                       ("is outside the workspace"
                         . ,(funcall made "*2*" (expand-file-name "linked/")))
-                       ("belongs to a directory outside"
+                       ("is outside the workspace"
                         . ,(funcall made "*3*" (concat default-directory "../out/")))
-                       ("belongs to a directory outside" . ,(funcall made "*4*" "/"))
-                       ("belongs to a directory outside"
+                       ("is outside the workspace" . ,(funcall made "*4*" "/"))
+                       ("is outside the workspace"
                         . ,(funcall made "*5*" "/ssh:nowhere.invalid:/tmp/"))
-                       ("Emacs's own or holds secrets" . ,(funcall made " *6*" default-directory))
-                       ("Emacs's own or holds secrets" . " *Minibuf-0*")
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets" . ,(funcall made " *6*" default-directory))
+                       ("Emacs's own, or holds secrets" . " *Minibuf-0*")
+                       ("Emacs's own, or holds secrets"
                         . ,(buffer-name (backstaff-emacs-tests-visit ".authinfo")))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(with-current-buffer (funcall made "key" default-directory)
                              ;; To visit one would start gpg.
                              (setq buffer-file-name (expand-file-name "key.gpg"))
                              (buffer-name)))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(funcall made "key.gpg<2>" default-directory))
-                       ("Emacs's own or holds secrets"
+                       ("Emacs's own, or holds secrets"
                         . ,(funcall made ".authinfo copy" default-directory))))
         (ert-info (name)
           (let ((problem (backstaff-emacs-tests-error "read_buffer" :buffer name)))
@@ -412,8 +386,8 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
   (backstaff-test-with-buffers '(("a.txt" . "x"))
     (backstaff-emacs-tests-visit "a.txt")
     (backstaff-tools)
-    (dolist (tool '("read_buffer" "diagnostics" "find_symbol"))
-      (backstaff-call (concat "emacs/" tool) '(:buffer "a.txt" :path "a.txt" :symbol "x")))
+    (dolist (tool '("read_buffer" "diagnostics"))
+      (backstaff-call (concat "emacs/" tool) '(:buffer "a.txt" :path "a.txt")))
     (let* ((touched nil)
            (file-name-handler-alist
             (cons (cons "nowhere\\.invalid" (lambda (&rest call) (push call touched) nil))
@@ -422,15 +396,12 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
                       "/nowhere.invalid" "a/../../nowhere.invalid" "~nowhere.invalid/x"
                       "/ftp:nowhere.invalid:" "nowhere.invalid:x"))
         (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer path)) "NOT_FOUND"))
-        (let ((refused (not (string-match-p "\\`~\\|\\`nowhere" path))))
-          (if refused
-              (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
-                             (list "SANDBOX_VIOLATION"
-                                   (format "Path '%s' is outside the workspace" path))))
-            (should (string-match-p (format "\\`Not checked: %s is not open$" path)
-                                    (backstaff-emacs-tests-text "diagnostics" :path path))))
-          (should (equal (car (backstaff-emacs-tests-error "find_symbol" :symbol "x" :path path))
-                         (if refused "SANDBOX_VIOLATION" "NOT_FOUND")))))
+        (if (string-match-p "\\`~\\|\\`nowhere" path)
+            (should (string-prefix-p "Not checked\n"
+                                     (backstaff-emacs-tests-text "diagnostics" :path path)))
+          (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
+                         (list "SANDBOX_VIOLATION"
+                               (format "Path '%s' is outside the workspace" path))))))
       (should-not touched))))
 
 (provide 'backstaff-emacs-tests)

@@ -50,7 +50,7 @@ SETTINGS are the server's, a string, or nil."
        (let* ((gptel--known-tools nil)
               (gptel--known-presets nil)
               (gptel-confirm-tool-calls 'auto)
-              (backstaff-root-function #'identity)
+              (project-find-functions '(backstaff-test-project))
               (settings ,settings)
               (backstaff-server-settings-file
                (and settings (make-temp-file "backstaff-" nil ".toml" settings))))
@@ -172,7 +172,7 @@ SETTINGS are the server's, a string, or nil."
             (pcase-dolist (`(,words ,command ,file)
                            `(("no program /nowhere/python.*\n.*`backstaff-server-command'"
                               ("/nowhere/python") nil)
-                             ("policy\\.forbid.*\n.*correct that file"
+                             ("policy\\.forbid is not known"
                               ,backstaff-server-command ,settings-file)))
               (backstaff-stop)
               (let ((backstaff-server-command command) (backstaff-server-settings-file file))
@@ -395,8 +395,7 @@ Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
            (backstaff-approval-function #'always)
            (model (backstaff-gptel-tests--model
                    '(("emacs_context") ("emacs_read_buffer" :buffer "*backstaff shell*")
-                     ("emacs_diagnostics" :path "src")
-                     ("emacs_find_symbol" :symbol "frob" :path "a.txt"))
+                     ("emacs_diagnostics" :path "src"))
                    requests))
            (gptel-use-curl nil)
            (gptel-backend (gptel-make-openai "fake"

@@ -32,7 +32,7 @@
   `(progn
      (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
      (backstaff-test-with-tree '(("a.txt" . "") ("src" ("b.txt" . "")))
-       (let ((backstaff-root-function #'identity))
+       (let ((project-find-functions '(backstaff-test-project)))
          (backstaff-test-with-server (backstaff-test-command) ,@body)))))
 
 (defun backstaff-llm-tests-tool (name)

@@ -56,6 +56,11 @@
     (mapcar (lambda (tool) (alist-get 'name tool))
             (alist-get 'tools (alist-get 'result (car answer))))))
 
+(defun backstaff-mcp-tests--full (directory toolsets)
+  "Return the program and the arguments for DIRECTORY and TOOLSETS, as a list."
+  (let ((entry (cdr (backstaff-mcp-server 'mcp-hub directory toolsets))))
+    (cons (plist-get entry :command) (plist-get entry :args))))
+
 (ert-deftest backstaff-mcp-every-entry-starts-a-server ()
   (backstaff-test-with-tree '(("a b'c" . (("f" . "text"))))
     (let ((backstaff-server-command nil)
@@ -75,7 +80,7 @@
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()
   (let* ((backstaff-server-command '("/bin/echo" "x"))
-         (rest (cdr (backstaff-mcp--command nil nil))))
+         (rest (cdr (backstaff-mcp-tests--full nil nil))))
     (should (equal (backstaff-mcp-server 'agent-shell)
                    `((name . "backstaff") (command . "/bin/echo") (args . ,rest) (env))))
     (should (equal (backstaff-mcp-server 'mcp-hub)
@@ -90,24 +95,25 @@
 
 (ert-deftest backstaff-mcp-entry-carries-the-options ()
   (let ((backstaff-server-command '("/bin/echo"))
-        (backstaff-agent-max-output-bytes nil)
+        (backstaff-agent-max-output-bytes 24576)
         (backstaff-server-settings-file nil))
-    (should (equal (backstaff-mcp--command nil nil) '("/bin/echo" "mcp")))
+    (should (equal (backstaff-mcp-tests--full nil nil)
+                   '("/bin/echo" "mcp" "--max-output-bytes" "24576")))
     (setq backstaff-agent-max-output-bytes 4000
           backstaff-server-settings-file "~/c.toml")
-    (should (equal (backstaff-mcp--command "~/p/" '("workspace" "commands"))
+    (should (equal (backstaff-mcp-tests--full "~/p/" '("workspace" "commands"))
                    `("/bin/echo" "mcp" "--root" ,(expand-file-name "~/p")
                      "--tools" "workspace,commands" "--max-output-bytes" "4000"
                      "--config" ,(expand-file-name "~/c.toml"))))
     (setq backstaff-agent-max-output-bytes 10)
-    (should (equal (cadr (member "--max-output-bytes" (backstaff-mcp--command nil "forge")))
+    (should (equal (cadr (member "--max-output-bytes" (backstaff-mcp-tests--full nil "forge")))
                    "1024"))))
 
 (ert-deftest backstaff-mcp-entry-has-the-toolsets-that-were-asked-for ()
   (backstaff-test-with-tree '()
     (let ((backstaff-server-command (backstaff-test-command)))
       (should (equal (backstaff-mcp-tests--names
-                      (backstaff-mcp--command root '("commands")))
+                      (backstaff-mcp-tests--full root '("commands")))
                      '("get_command" "list_commands" "search_commands"))))))
 
 (defvar agent-shell-mcp-servers)

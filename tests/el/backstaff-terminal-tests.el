@@ -69,7 +69,7 @@
   (backstaff-terminal-test-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-test-without-server
     (backstaff-terminal-test-wait-for "^Here$")
     (backstaff-terminal-test-press "C-c" "b" "d")
-    (backstaff-terminal-test-wait-for "^FAILED Handshake ")
+    (backstaff-terminal-test-wait-for "^FAILED Command ")
     (backstaff-terminal-test-wait-for "^ +To do: Customize `?")))
 
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()

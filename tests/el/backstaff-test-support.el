@@ -295,9 +295,12 @@ choice, so no model has to ask."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree ,tree
      (backstaff-test-with-server (backstaff-test-command)
-       (let ((backstaff-root-function #'identity)
-             (project-find-functions nil))
+       (let ((project-find-functions '(backstaff-test-project)))
          ,@body))))
+
+(defun backstaff-test-project (directory)
+  "Return a project whose root is DIRECTORY, for `project-find-functions'."
+  (cons 'transient directory))
 
 (defmacro backstaff-test-with-buffers (tree &rest body)
   "Run BODY with our server in a project with TREE; kill the buffers it makes.

@@ -107,7 +107,8 @@
     (should-not backstaff-tests-trap)))
 
 (ert-deftest backstaff-root-can-be-chosen ()
-  (let ((backstaff-root-function (lambda (directory) (concat directory "inner"))))
+  (let ((project-find-functions
+         (list (lambda (directory) (cons 'transient (concat directory "inner"))))))
     (should (equal (backstaff-root "/some/where/") "/some/where/inner/"))
     (let ((backstaff-root-directory "/fixed"))
       (should (equal (backstaff-root "/some/where/") "/fixed/")))))
@@ -144,7 +145,7 @@
                                 (backstaff-call-text 'reply nil))))
       (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
         (backstaff-call 'reply nil '(:root "/remote:/home/")))
-      (let ((backstaff-root-function (lambda (_) "/remote:/home/")))
+      (let ((project-find-functions (list (lambda (_) '(transient . "/remote:/home/")))))
         (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
           (backstaff-call 'reply nil)))
       (should (equal (delete-dups backstaff-tests-operations) '(file-remote-p))))
@@ -252,12 +253,14 @@
 
 (ert-deftest backstaff-call-waits-for-a-deadline-that-is-later ()
   "A search may take 30 seconds, and its server says then how far it came."
-  (let ((backstaff-call-timeout 15))
-    (should (= (backstaff--patience (backstaff--context nil)) 15))
-    (should (> (backstaff--patience (backstaff--context '(:deadline-ms 31000))) 31))
-    (should (= (backstaff--patience (backstaff--context '(:deadline-ms 1000))) 15))
-    (let ((backstaff-call-timeout nil))
-      (should-not (backstaff--patience (backstaff--context '(:deadline-ms 1000)))))))
+  (let ((backstaff-call-timeout 15) (waits nil))
+    (cl-letf (((symbol-function 'backstaff-server-call-async)
+               (cl-function (lambda (_method _args &key timeout &allow-other-keys)
+                              (push timeout waits)
+                              #'ignore))))
+      (dolist (context '(nil (:deadline-ms 31000) (:deadline-ms 1000)))
+        (backstaff-call-async "workspace/regexp_search" nil #'ignore context)))
+    (should (equal (mapcar #'floor (reverse waits)) '(15 34 15)))))
 
 (ert-deftest backstaff-async-call-of-a-server-that-cannot-start-is-a-reply ()
   (backstaff-test-with-server '("/nowhere/python")
@@ -509,7 +512,7 @@ In it `asked' is a list of the questions to the user."
 ;;; Options
 
 (ert-deftest backstaff-options-take-the-values-that-the-code-knows ()
-  (pcase-dolist (`(,option . ,values) '((backstaff-call-timeout nil 1 0.5)
+  (pcase-dolist (`(,option . ,values) '((backstaff-call-timeout 1 0.5)
                                         (backstaff-server-settings-file nil "a.toml")
                                         (backstaff-server-command nil ("python3" "-m" "backstaff"))
                                         (backstaff-root-directory nil "/tmp/")))

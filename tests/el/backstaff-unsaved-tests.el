@@ -385,9 +385,9 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
       (dolist (buffer buffers)
         (with-current-buffer buffer
           (setq buffer-file-coding-system 'latin-1)))
-      (should (= (length (plist-get (backstaff-unsaved-context "workspace/read_file" root)
-                                    :codings))
-                 backstaff-unsaved--most-names)))))
+      (should (< 500 (length (plist-get (backstaff-unsaved-context "workspace/read_file" root)
+                                        :codings))
+                 1000)))))
 
 (provide 'backstaff-unsaved-tests)
 ;;; backstaff-unsaved-tests.el ends here

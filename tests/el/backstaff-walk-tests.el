@@ -94,8 +94,7 @@ The slots from ANSWERS on count; DEAD lists the dead ends."
     ("commands/get_command" (:command_name "release-1"))
     ("emacs/context" ())
     ("emacs/diagnostics" () (:path "old.py"))
-    ("emacs/read_buffer" (:buffer "nowhere"))
-    ("emacs/find_symbol" (:symbol "run_7" :path "server.py")))
+    ("emacs/read_buffer" (:buffer "nowhere")))
   "Tools by id, and arguments of calls for each.")
 
 (defmacro backstaff-walk-tests-with-project (&rest body)
@@ -197,7 +196,9 @@ NAME-OF, ARGS-OF and FUNCTION-OF are the accessors of such an object."
   "Return a reader over MCP whose server is started with OPTION and VALUE.
 The process is put in front of the list in PROCESSES, a cons cell."
   (let* ((text "") (uid 0)
-         (command `(,@(backstaff-mcp--command default-directory nil) ,@(and option (list option value))))
+         (entry (cdr (backstaff-mcp-server 'mcp-hub default-directory)))
+         (command `(,(plist-get entry :command) ,@(plist-get entry :args)
+                    ,@(and option (list option value))))
          (process (make-process :name "backstaff-mcp" :command command :connection-type 'pipe
                                 :noquery t :sentinel #'ignore :coding 'utf-8
                                 :filter (lambda (_ more) (setq text (concat text more)))))

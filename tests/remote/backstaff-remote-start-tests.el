@@ -14,7 +14,7 @@
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test--reset)
     (let ((default-directory far))
-      (backstaff-test-should-fail 'backstaff-remote-directory "M-x backstaff-connect"
+      (backstaff-test-should-fail 'backstaff-remote-directory "visit a file there"
         (backstaff-call "agent-q/list_directory" '(:path ".")))
       (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
         (backstaff-call "agent-q/list_directory" '(:path ".") (list :root far)))
@@ -40,21 +40,6 @@
         (should (equal (backstaff-command-root) far))
         (should (backstaff-server-connected-p far))))))
 
-(ert-deftest backstaff-remote-silent-host-has-an-advice ()
-  (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
-                  ("TRAMP could not start a process" "See whether the network is up")))
-    (should (string-match-p "network" (backstaff-server-advice
-                                       (cons 'backstaff-timeout (ensure-list text)))))))
-
-(ert-deftest backstaff-remote-connect-is-a-command ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (backstaff-remote-test--reset)
-    (let ((default-directory far))
-      (call-interactively #'backstaff-connect)
-      (should (backstaff-epc-live-p
-               (backstaff-remote-test-server far))))
-    (let ((default-directory root))
-      (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 
 (ert-deftest backstaff-remote-sources-are-sent-once ()
   (backstaff-remote-test-both-ways
@@ -232,7 +217,7 @@ echo 'a warning' >&2
       (unwind-protect
           (progn (setq-default exec-path nil)
                  (backstaff-test-should-fail 'backstaff-start-error
-                     "found neither the server's sources"
+                     "there is no program backstaff"
                    (backstaff-remote-test-list far)))
         (setq-default exec-path path)))))
 

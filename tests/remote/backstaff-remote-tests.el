@@ -35,8 +35,7 @@
   (dolist (project-first '(nil t))
     (backstaff-remote-test-on "/fake::"
       (clrhash backstaff-server--known)
-      (let ((backstaff-root-function #'backstaff-project-root)
-            (project-find-functions '(project-try-vc)))
+      (let ((project-find-functions '(project-try-vc)))
         (dolist (directory (list far (concat far "src/") "/fake::/" "/fake::~/"))
           (ert-info ((format "%s, asked before: %s" directory project-first))
             (let ((default-directory directory))
@@ -53,7 +52,6 @@
     (make-directory (concat root ".git"))
     (write-region "ref: refs/heads/main\n" nil (concat root ".git/HEAD") nil 'silent)
     (let ((default-directory (concat far "src/"))
-          (backstaff-root-function #'backstaff-project-root)
           (project-find-functions '(project-try-vc)))
       (clrhash backstaff-server--known)
       (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
@@ -209,17 +207,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                   (plist-get (backstaff-call 'emacs/context nil context)
                                              :text))))))))
 
-(ert-deftest backstaff-remote-symbols-are-not-looked-up-on-another-host ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (backstaff-test-killing-buffers
-      (find-file-noselect (concat far "a.txt"))
-      (backstaff-tools)
-      (backstaff-remote-tests-quiet
-        (should (string-match-p
-                 "No back end here: the project is on another host; use workspace/regexp_search"
-                 (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "alpha" :path "a.txt")
-                                            (list :root far))
-                            :text)))))))
 
 (ert-deftest backstaff-remote-settings-go-along ()
   (backstaff-remote-test-both-ways
@@ -306,7 +293,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
 (ert-deftest backstaff-remote--root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let* ((asked 0)
-           (backstaff-root-function (lambda (_) (cl-incf asked) far))
+           (project-find-functions
+            (list (lambda (_) (cl-incf asked) (cons 'transient far))))
            (default-directory (concat far "src/")))
       (dotimes (_ 3)
         (should (equal (backstaff-root) far)))
@@ -318,7 +306,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
 (ert-deftest backstaff-remote-doctor-explains-the-host ()
   (backstaff-remote-test-both-ways
     (let ((default-directory far)
-          (backstaff-root-function #'identity))
+          (project-find-functions '(backstaff-test-project)))
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
@@ -335,7 +323,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((default-directory far)
           (backstaff-remote-python "python-that-is-not-there")
-          (backstaff-root-function #'identity))
+          (project-find-functions '(backstaff-test-project)))
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"

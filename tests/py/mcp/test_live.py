@@ -264,9 +264,6 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     assert "visits a file: read the file with read_file, " in text(buffer)
     assert "[Unknown argument ignored: lines; there are: buffer, start_line" in text(buffer)
     assert "no checker runs in: a.py" in text(client.tool("emacs_diagnostics"))
-    symbol = client.tool("emacs_find_symbol", {"symbol": "fresh"})
-    assert symbol["isError"]
-    assert text(symbol).endswith("use regexp_search"), "a name that models know"
     wrong = client.tool("emacs_read_buffer", {"buffer": "a.py", "start_line": 0.5})
     assert "Argument 'start_line' must be a whole number" in text(wrong)
     outside = client.tool("emacs_read_buffer", {"buffer": "../../etc/passwd"})
