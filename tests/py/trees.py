@@ -7,6 +7,7 @@ from typing import Protocol
 
 from backstaff.project.files import Directory, ProjectFiles
 from backstaff.project.running_git import NoGit
+from backstaff.project.stamp import RACY_NS
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
@@ -30,6 +31,16 @@ def plant(root: Path, content: Content) -> Path:
     for name, what in content.items():
         make(root / name, what)
     return root
+
+
+def settle(root: Path) -> None:
+    """Wait until the latest change below `root` is old enough to have a stamp."""
+    probe = root.parent / "clock"
+    while True:
+        probe.write_text("")
+        newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
+        if probe.stat().st_ctime_ns - newest > 2 * RACY_NS:
+            return
 
 
 def project_of(files: Mapping[str, Sequence[str]]) -> ProjectFiles:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
+from backstaff.fs.handles import Descriptors
 from backstaff.fs.secrets import OPEN
+from backstaff.project.files import KEPT
 from backstaff.render.lines import counted
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -26,7 +28,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import Plant
+from tests.py.trees import Plant, settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -354,8 +356,88 @@ def test_unsaved_text_of_a_file_as_root_path_is_searched(tree: Plant) -> None:
 def test_files_after_the_last_match_of_a_page_are_told(tree: Plant) -> None:
     root = tree({"a": "hit\nhit\n", "b.bin": "\0hit", "c.bin": "\0hit", "d": "hit"})
     early = search(root, "hit", max_results=1)
-    assert last_line(early) == "[not searched: 3 left for later pages]"
+    assert last_line(early) == "[not searched: later files]"
+    assert early.text.startswith("Matches 1-1 for /hit/ (the first 1 file searched)\n")
     assert last_line(search(root, "hit", max_results=3)) == "[not searched: 2 binary]"
+
+
+def test_page_counts_what_is_left_out_up_to_its_last_file(tree: Plant) -> None:
+    root = tree(
+        {
+            "a/hit": "hit\n",
+            "b/hit": "hit\nhit\n",
+            "c/hit": "hit\n",
+            "a/x.log": "",
+            "c/x.log": "",
+            "a/build/x": "hit",
+            "c/build/x": "hit",
+            "a/test_x.py": "",
+            "c/test_x.py": "",
+            "a/out": "",
+            "c/out": "",
+            ".gitignore": "*.log",
+        }
+    )
+    git(root, "init", "-q")
+    git(root / "c", "init", "-q", "x")
+    (root / "c/x/y").touch()
+    asked = {"include": ["**/hit", "**/*.py", "**/build/**"], "exclude_tests": True}
+    early = search(root, "hit", max_results=1, **asked)
+    skipped, wanted = data_of(early)["skipped"], {"ignored": 1, "excluded": 3, "repositories": 0}
+    assert {key: skipped[key] for key in wanted} == wanted
+    assert last_line(early) == (
+        "[not searched: 1 ignored by git, 1 file of tests, later files, 1 in a/build/, to be given"
+        " as root_path]"
+    )
+    whole, wanted = data_of(search(root, "hit", **asked))["skipped"], {"ignored": 2, "excluded": 5}
+    assert {key: whole[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("name", ["a/new", "b/new", "a-/new", "0", "a/d/new", "b/.gitignore"])
+def test_page_of_files_that_are_kept_misses_none_and_has_no_ghost(tree: Plant, name: str) -> None:
+    texts = {f"{folder}/hit{number}": "hit\n" for folder in "abcd" for number in range(20)}
+    root = tree({**texts, "a/d/hit": "hit\n", "a-b/hit": "hit\n"})
+    git(root, "init", "-q")
+    settle(root)
+    first = found(root, "hit", max_results=30)
+    assert found(root, "hit", max_results=30) == first
+    new = root / name
+    new.parent.mkdir(exist_ok=True)
+    new.write_text("hit*\n")
+    changed = found(root, "hit", max_results=30)
+    assert changed == anew(root, max_results=30)
+    settle(root)
+    assert found(root, "hit", max_results=30) == changed
+    new.unlink()
+    (root / "d/hit0").unlink()
+    (root / "b/hit1").unlink()
+    assert found(root, "hit", max_results=30) == anew(root, max_results=30)
+    assert found(root, "hit", max_results=500) == anew(root, max_results=500)
+
+
+def anew(root: Path, **asked: object) -> list[tuple[object, ...]]:
+    """Search without the files that are kept."""
+    KEPT.clear()
+    return found(root, "hit", **asked)
+
+
+def test_early_page_asks_for_the_stamps_of_few_directories(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{a}/{b}/x": "hit\n" for a in "abcdefgh" for b in range(20)})
+    settle(root)
+    assert len(found(root, "hit", max_results=160)) == 160
+    asked, lstats = list[str](), Descriptors.lstats
+
+    def noted(self: Descriptors, names: Iterable[str], directory: int) -> list[os.stat_result]:
+        asked.extend(names)
+        return lstats(self, names, directory)
+
+    monkeypatch.setattr(Descriptors, "lstats", noted)
+    assert len(found(root, "hit", max_results=3)) == 3
+    assert 0 < len(asked) < 60
+    assert found(root, "nothing") == []
+    assert len(asked) > 160
 
 
 def ten_places(tree: Plant) -> Path:

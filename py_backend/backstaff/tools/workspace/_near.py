@@ -76,7 +76,7 @@ def about_globs(
     That excluded directories have such files, the last line of the answer says.
     """
     prefix, choice, excluded = searched.prefix, searched.choice, searched.rules.excluded
-    wrong = [("include", include)] * bool(include and not (choice.files or searched.tests))
+    wrong = [("include", include)] * bool(include and not (choice.files or choice.tests))
     wrong += [("exclude", exclude)] * bool(exclude and choice.files and not choice.by_exclude)
     if not (wrong or is_empty):
         return

@@ -41,6 +41,8 @@ class Told:
 
 def told(searched: Searched, scan: Scan) -> Told:
     """Return what to say about the files of `searched`, as far as `scan` came."""
+    if scan.is_early():
+        searched = searched.until("".join(scan.files[: scan.looked_at][-1:]))
     project, choice = searched.project, searched.choice
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
@@ -51,7 +53,7 @@ def told(searched: Searched, scan: Scan) -> Told:
         "unreadable": unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE)),
         "undecodable": unread[Unread.UNDECODABLE],
         "secret": unread[Unread.SECRET],
-        "excluded": choice.by_name.total() + choice.by_exclude + choice.by_include,
+        "excluded": choice.by_name.total() + len(choice.by_exclude) + len(choice.by_include),
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
@@ -65,17 +67,16 @@ def _not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> 
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
     Files that `include` and `exclude` leave out have no number, because the caller asked for that.
-    Files after the last match of a page are left for later pages: nobody knows yet which of them
-    are binary.
+    Nothing is said of files after the last one of a page, except that they are there.
     """
     prefix, choice = searched.prefix, searched.choice
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
-    parts += [plural(searched.tests, "file of tests", "files of tests")] * bool(searched.tests)
-    later = len(scan.files) - scan.looked_at
-    parts += [f"{later:,} left for later pages"] * (later > 0)
+    tests = plural(len(choice.tests), "file of tests", "files of tests")
+    parts += [tests] * bool(choice.tests)
+    parts += ["later files"] * scan.is_early()
     parts += told_by_name(choice.by_name, prefix, _MARK)
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     nothing = f"files {' or '.join(own)}" if own else "nothing"

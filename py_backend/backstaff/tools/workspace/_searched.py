@@ -28,7 +28,6 @@ from backstaff.contents.worth import (
     with_places,
 )
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
-from backstaff.file_kinds import is_test_file
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
@@ -70,13 +69,21 @@ class Searched:
     contents: Contents
     codings: Mapping[str, str]
     notes: Sequence[Note]
-    tests: int
-    """The number of files of tests that are left out."""
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
-        """Return a pass through all chosen files or some `files`."""
-        files = self.choice.files if files is None else files
-        return Scan(files, job, self.contents, self.codings, most)
+        """Return a pass through all chosen files, or through some `files` that are there."""
+        if files is not None:
+            return Scan(files, job, self.contents, self.codings, most)
+        return Scan(self.choice.files, job, self.contents, self.codings, most, self._confirm)
+
+    def _confirm(self, number: int) -> None:
+        """Raise `Changed` if the first `number` files may be others now."""
+        files = self.choice.files
+        self.project.confirm(files[number - 1] if number < len(files) else "")
+
+    def until(self, last: str) -> "Searched":
+        """Return the same with nothing left out after the path `last`."""
+        return replace(self, project=self.project.until(last), choice=self.choice.until(last))
 
     def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
         """Return `found` and the files without hits whose names have a word of the question."""
@@ -176,9 +183,12 @@ class Pass:
         return shares, has_more
 
 
-def rules_of(include: Sequence[str], exclude: Sequence[str]) -> Rules:
-    """Compile the globs of the arguments with these names. Raises `ToolError`."""
-    return Rules(EXCLUDED, "", _globs("include", include), _globs("exclude", exclude))
+def rules_of(
+    include: Sequence[str] = (), exclude: Sequence[str] = (), *, exclude_tests: bool = False
+) -> Rules:
+    """Return the rules of the arguments with these names. Raises `ToolError`."""
+    globs = _globs("include", include), _globs("exclude", exclude)
+    return Rules(EXCLUDED, "", *globs, exclude_tests=exclude_tests)
 
 
 def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
@@ -196,12 +206,12 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
     budget: Budget,
     *,
     include_ignored: bool = False,
-    exclude_tests: bool = False,
+    lazily: bool = False,
 ) -> Iterator[Searched]:
     """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
 
-    Where `include` leaves no file from the workspace on, it counts from `root_path`. With
-    `exclude_tests`, files of tests are left out as well.
+    Where `include` leaves no file from the workspace on, it counts from `root_path`. With `lazily`,
+    what follows may raise `Changed`, and a second call is needed without it.
     """
     place, alone = _place(root_path, context)
     with place:
@@ -212,24 +222,22 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
             project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
         else:
             walking = budget.share(WALK_SHARE)
-            project = project_files(place, walking, include_ignored=include_ignored)
+            project = project_files(place, walking, include_ignored=include_ignored, lazily=lazily)
         texts, notes = unsaved_texts(prefix, context), list[Note]()
         with contents_of(place, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
-            if rules.include and prefix and not choice.files:
-                below = choose(project, replace(rules, include_prefix=""), budget, new)
-                choice = below if below.files else choice
-                counted_from = Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")
-                notes += [counted_from] * bool(below.files)
-            chosen = len(choice.files)
-            if exclude_tests:
-                files = [path for path in choice.files if not is_test_file(path)]
-                choice = replace(choice, files=files)
-            tests = chosen - len(choice.files)
+            if rules.include and prefix and not (choice.files or choice.tests):
+                from_there = replace(rules, include_prefix="")
+                below = choose(project, from_there, budget, new)
+                if below.files or below.tests:
+                    choice, rules = below, from_there
+                    notes.append(Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}"))
+            if notes or not choice.files or (rules.exclude and not choice.by_exclude):
+                project.confirm()  # what is said of globs is about all files
             base = prefix + alone if alone else place.relative
             known = codings(prefix, context)
-            yield Searched(place, base, project, rules, choice, contents, known, notes, tests)
+            yield Searched(place, base, project, rules, choice, contents, known, notes)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

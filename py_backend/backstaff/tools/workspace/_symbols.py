@@ -98,7 +98,7 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
     with (
         suppress(DeadlineExceeded, NoMatcher),
         Matchers(budget) as matchers,
-        searched(".", rules_of((), ()), context, budget) as files,
+        searched(".", rules_of(), context, budget) as files,
     ):
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):

@@ -181,7 +181,8 @@ def _place_data(place: Place) -> dict[str, object]:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Weigh the files, and return the best. Raises `ToolError`."""
-    asked, rules = question(arguments.query), rules_of(arguments.include, arguments.exclude)
+    asked = question(arguments.query)
+    rules = rules_of(arguments.include, arguments.exclude, exclude_tests=arguments.exclude_tests)
     problem = "" if asked.words else "has no word: give a question in plain words, or a name"
     if len(arguments.query) > MAX_QUERY_CHARACTERS:
         problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
@@ -192,13 +193,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         with (
             Matchers(budget.share(PASS_SHARE)) as matchers,
-            searched(
-                arguments.root_path,
-                rules,
-                context,
-                budget,
-                exclude_tests=arguments.exclude_tests,
-            ) as files,
+            searched(arguments.root_path, rules, context, budget) as files,
         ):
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):

@@ -41,6 +41,7 @@ from backstaff.contents.scan import Hits
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
+from backstaff.project.files import Changed
 from backstaff.render.lines import bracketed, counted, fit, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
@@ -154,23 +155,24 @@ def run(arguments: Arguments, context: Context) -> Result:
     everything = arguments.include_ignored or not context.settings.respect_gitignore
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
-    rules = rules_of(asked.include, asked.exclude)
+    rules = rules_of(asked.include, asked.exclude, exclude_tests=asked.exclude_tests)
     wording, passes = Wording(asked.pattern, asked.flags, asked.literal), list[Pass]()
     python = asked.pattern, False
     try:
         python = wording.python()
         with Matchers(budget) as matchers:
             matchers.check(python)  # a bad pattern is refused before a bad path
-            with searched(
-                asked.root_path,
-                rules,
-                context,
-                budget,
-                include_ignored=everything,
-                exclude_tests=asked.exclude_tests,
-            ) as files:
-                search = Search(asked, wording, files, matchers, context)
-                return search.result(passes, start)
+
+            def answer(*, lazily: bool) -> Result:
+                path, how = asked.root_path, {"include_ignored": everything, "lazily": lazily}
+                with searched(path, rules, context, budget, **how) as files:
+                    search = Search(asked, wording, files, matchers, context)
+                    return search.result(passes, start)
+
+            try:
+                return answer(lazily=True)
+            except Changed:
+                return answer(lazily=False)
     except BadRegexp as error:
         raise invalid_regex(error, asked.pattern, python[0]) from error
     except PathError as error:
@@ -180,7 +182,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         is_own = round(1000 * (budget.deadline - start)) >= asked.timeout_ms
         more = "timeout_ms" if is_own and asked.timeout_ms < MAX_TIMEOUT_MS else ""
         passed_ms = 1000 * (time.monotonic() - start)
-        raise timeout(passes[0] if passes else None, passed_ms, more) from error
+        raise timeout(passes[-1] if passes else None, passed_ms, more) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -456,7 +458,7 @@ class Page:
         asked, scan, found = self.asked, self.found.scan, self.found
         of = counted(scan.searched, "file")
         if more and not found.is_whole:
-            of = f"{scan.searched:,} of {len(scan.files):,} files"
+            of = f"the first {of}"
         among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
         is_content, is_all = asked.output == Output.CONTENT, found.is_weighed and found.is_whole
         files = counted(len(found.hits), "file")
