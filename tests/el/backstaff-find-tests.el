@@ -151,7 +151,7 @@
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))
     (let ((problem (backstaff-find-tests-problem "binary.o")))
-      (should (string-prefix-p "No file matches; 1 ignored file matches" problem))
+      (should (string-prefix-p "No file matches; 1 name is ignored by git" problem))
       (should-not (string-match-p "include_ignored" problem)))
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-find-tests-at-prompt "zzzz"

@@ -240,12 +240,7 @@ def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     given = {"include_ignored": True} if also else {}
     for word in re.findall(_DIRECTORY, words):
         if "**/" not in word:  # which stands for several
-            yield same(answer, root_path=named(word)[0], **given)
-
-
-def _text_in_files(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    given = {"pattern": answer.given["query"], "literal": True, "root_path": answer.path}
-    yield "workspace/regexp_search", given
+            yield same(answer, root_path=named(word)[0], offset=0, **given)
 
 
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:
@@ -278,11 +273,11 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"dir/\(git\) is a repository of its own: give it as path", _map_path),
     (r"(?:repository|repositories) within, to be given as path: (.*)", _repositories),
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
-    (r"ignored files? match(?:es)?: include_ignored shows", _include_ignored),
+    (r"names? (?:is|are) ignored by git: include_ignored searches them", _include_ignored),
     (rf"^the query reads as a glob: {_QUOTED} with kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (rf"^(?:no file matches (?:include|exclude) .*: )?{_QUOTED} matches \d+ files?$", _other_words),
-    (r"^no file matches (?:include|exclude) [^:]*$", _nothing),
+    (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
+    (r"^no file matches include [^:]*$", _nothing),
     (r"^the pattern matches the empty text", _also("literal", value=True)),
     (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
     (r"^the best files for these words: |^words: ", _nothing),
@@ -290,7 +285,6 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
-    (r"regexp_search searches what is in files", _text_in_files),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),

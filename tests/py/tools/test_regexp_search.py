@@ -57,6 +57,26 @@ def test_match_never_crosses_the_end_of_a_line(tree: Plant) -> None:  # search 1
     assert "within one line" in search(root, r"a\nb").text
 
 
+def test_pattern_that_matches_the_empty_text_is_told(tree: Plant) -> None:
+    root = tree({"t": "a || b\nc\n", "a/u.py": "", "a/v.py": ""})
+    told = "[the pattern matches the empty text, so every line matches: literal=true"
+    for pattern in ("a || b", "a|", "|a", "z*"):
+        assert told in search(root, pattern).text, pattern
+    for pattern in ("a", "^", "b$", r"\b", "(?=a)"):
+        assert told not in search(root, pattern).text, pattern
+    assert told not in search(root, "a || b", literal=True).text
+
+
+def test_pattern_that_reads_as_a_glob_names_include(tree: Plant) -> None:
+    root = tree({"a/u.py": "", "a/v.py": ""})
+    for pattern in ("*.py", "*needle*", "**/*.ts", "?.py", "*.{py,js}", "(?:*foo*)", "*.py|*.js"):
+        assert search(root, pattern).text.endswith("; include takes globs of files"), pattern
+    for pattern in ("(foo", "(?foo", "[a"):
+        assert "include" not in search(root, pattern).text
+    assert "[the pattern reads as a glob: include takes globs]" in search(root, "a/*.py").text
+    assert "glob" not in search(root, "a/*py").text
+
+
 def test_empty_file_has_no_line_and_a_last_newline_begins_none(tree: Plant) -> None:  # search 1
     root = tree({"empty": "", "one": "a\n", "two": "a\n\n"})
     assert found(root, "^$") == [("two", 2, 1, "")]
@@ -162,16 +182,19 @@ def test_pages_hold_each_match_once(
 
 @pytest.mark.parametrize(
     ("output", "total", "what"),
-    [("content", 3, "matches"), ("files", 2, "files with matches"), ("count", 2, "files with m")],
+    [
+        ("content", 3, "matches"),
+        ("files", 2, "files with matches"),
+        ("count", 2, "files with matches"),
+    ],
 )
 def test_offset_after_the_last_match_is_told_with_the_total(
     tree: Plant, output: str, total: int, what: str
 ) -> None:
     root = tree({"a": "x x", "b": "x", "c": ""})
     for offset in (total, 40):
-        head, note, _ = search(root, "x", output=output, offset=offset).text.splitlines()
-        assert head.startswith(f"No more {what}")
-        assert note == f"[offset {offset} is after the last of {total}]"
+        head = search(root, "x", output=output, offset=offset).text.splitlines()[0]
+        assert head.startswith(f"No more {what} than {total} for")
     for_nothing = search(root, "X", output=output, offset=1).text
     assert not for_nothing.startswith(("Files 2", "No more"))
     assert "2 files match without regard to case: flags=i" in for_nothing

@@ -3,17 +3,14 @@
 import json
 import os
 import string
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.ranking import MatchKind
-from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -47,8 +44,7 @@ def rows(reply: Reply) -> list[str]:
 def notes(reply: Reply) -> list[str]:
     headings = [f"[{kind.heading}]" for kind in MatchKind]
     lines = reply.text.splitlines()
-    known = {*headings, "[workspace/regexp_search searches what is in files]"}
-    return [line for line in lines if line.startswith("[") and line not in known]
+    return [line for line in lines if line.startswith("[") and line not in headings]
 
 
 # ---------------------------------------------------------------------------- found files
@@ -184,7 +180,6 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     assert reply.text == (
         "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
         "[in another directory]\nlib/walk.py\nother/walk.py\n"
-        "[workspace/regexp_search searches what is in files]\n"
     )
     one = search(root, "wlak.py").text.splitlines()[0]
     assert one == "No file matches 'wlak.py' exactly: 2 guesses (fuzzy; 2 searched in ./)"
@@ -192,27 +187,6 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
     assert found(root, "app/walk.py", offset=1) == ["other/walk.py"]
-
-
-@pytest.mark.parametrize(
-    ("query", "kind", "told"),
-    [
-        ("def run", "fuzzy", True),
-        ("def run", "substring", True),
-        ("*.rs", "glob", False),
-        ("walk", "fuzzy", False),
-    ],
-)
-def test_search_of_contents_is_named_where_no_path_matches(
-    tree: Plant,
-    query: str,
-    kind: str,
-    told: bool,  # noqa: FBT001
-) -> None:
-    given, context = {"query": query, "kind": kind}, {"root": str(tree({"lib/walk.py": ""}))}
-    for_model = SERVER.call("workspace/search_files", given, context | {"for_model": True})
-    assert ("[regexp_search searches what is in files]" in for_model.text) is told
-    assert not data_of(for_model)["notes"], "people who type a name see these"
 
 
 def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
@@ -327,33 +301,12 @@ def test_json_is_the_data(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- nothing found
 
 
-def test_only_ignored_files_match_is_told(tree: Plant) -> None:
+def test_that_git_ignores_names_is_told_where_nothing_matches(tree: Plant) -> None:
     root = tree({**GIT, ".gitignore": "*.o\n", "main.o": "", "x": ""})
-    assert notes(search(root, "main"))[0] == "[1 ignored file matches: include_ignored shows them]"
-
-
-def test_ignored_files_are_searched_for_a_moment_and_the_rest_is_told(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ignored = {f".venv/lib/m{n}.py": "" for n in range(9)}
-    root = tree({**GIT, ".gitignore": ".venv\n", "x": "", **ignored})
-    with monkeypatch.context() as patch:
-        patch.setattr(search_files, "IGNORED_SECONDS", 0.0)
-        said = "[not all ignored files were searched: include_ignored shows them]"
-        assert notes(search(root, "m1.py"))[0] == said
-    assert notes(search(root, "m1.py"))[0].startswith("[1 ignored file matches: ")
-    walk = project_files
-
-    def walk_in_part(
-        place: Place, budget: Budget, *, include_ignored: bool = False
-    ) -> ProjectFiles:
-        assert not include_ignored or budget.left() <= search_files.IGNORED_SECONDS
-        found = walk(place, budget, include_ignored=include_ignored)
-        return replace(found, expired=include_ignored)
-
-    monkeypatch.setattr(search_files, "project_files", walk_in_part)
-    said = "[at least 9 ignored files match: include_ignored shows them]"
-    assert notes(search(root, "m .py"))[0] == said
+    told = "[1 name is ignored by git: include_ignored searches them]"
+    assert notes(search(root, "main"))[0] == told
+    assert notes(search(root, "x")) == []
+    assert found(root, "main", include_ignored=True) == ["main.o"]
 
 
 def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:

@@ -233,8 +233,8 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
                 if below.files or below.tests:
                     choice, rules = below, from_there
                     notes.append(Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}"))
-            if notes or not choice.files or (rules.exclude and not choice.by_exclude):
-                project.confirm()  # what is said of globs is about all files
+            if notes or not choice.files:
+                project.confirm()  # no pass does, or a note is about all files
             base = prefix + alone if alone else place.relative
             known = codings(prefix, context)
             yield Searched(place, base, project, rules, choice, contents, known, notes)

@@ -27,6 +27,7 @@ output `files`, an item is a path, and for `count` a path and the number of its 
 and offset then count files.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,10 +51,9 @@ from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import rows as rows_of
-from backstaff.tools.workspace._near import Near, Wording, about_globs
+from backstaff.tools.workspace._near import Near, Wording, timeout
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._search_errors import invalid_regex, timeout
 from backstaff.tools.workspace._searched import Pass, Searched, rules_of, searched
 
 MAX_PATTERN_BYTES = 1000
@@ -67,6 +67,8 @@ MOST_TEXT_BYTES = 32 << 20
 WEIGH_SHARE = 0.6
 """The part of the time that is left for counting all files, for the order of worth."""
 LATE = "the time was up before all definitions around matches were found"
+_EDGE = re.compile(r"[\^$]|\\[bBAZ]|\(\?[=!<]")
+"""A part of each pattern that is meant to match no character."""
 UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
 NEW_ORDER = "files have changed since the page before, so the order is new"
 
@@ -126,6 +128,7 @@ class Arguments:
     context_lines: int | None = argument(
         "Lines around a match, at most 10 (default: some for few matches).",
         minimum=0,
+        maximum=MAX_CONTEXT,
     )
     definitions: bool = argument(
         "Only lines that define something; up to three come whole.",
@@ -174,7 +177,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             except Changed:
                 return answer(lazily=False)
     except BadRegexp as error:
-        raise invalid_regex(error, asked.pattern, python[0]) from error
+        raise wording.refusal(error, python[0]) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
@@ -295,17 +298,13 @@ class Search:
             rest = found.hits[asked.offset :]
             shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
         notes = [*files.notes, *late, *self._order_notes(found)]
-        if (asked.context_lines or 0) > MAX_CONTEXT:
-            told = f"context_lines {asked.context_lines} is more than {MAX_CONTEXT}"
-            notes.append(Note(NoteKind.LIMIT, f"{told}: {MAX_CONTEXT} are shown"))
-        globs, is_empty = (asked.include, asked.exclude), not found.hits
-        notes += about_globs(files, *globs, self.matchers, is_empty=is_empty)
-        if found.hits and not shown:
-            text = f"offset {asked.offset} is after the last of {found.counted:,}"
-            notes.append(Note(NoteKind.PATTERN, text))
-        elif not found.hits:
+        matches = (match for one in shown for match in one.matches)
+        if not _EDGE.search(asked.pattern) and any(start == end for _, start, end, *_ in matches):
+            text = "the pattern matches the empty text, so every line matches"
+            notes.append(Note(NoteKind.PATTERN, text, "literal=true looks for the text"))
+        if not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
-            notes += near.reasons(ignored=not asked.include_ignored)
+            notes += near.reasons(asked.include, ignored=not asked.include_ignored)
         made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
         try:
             decoded = {files.prefix + path: text.decode() for path, text in texts.items()}
@@ -452,7 +451,7 @@ class Page:
         lines = self.asked.context_lines
         if lines is None and (self._is_cut() or self.asked.offset):
             lines = 0
-        return rows_of(self.shown, self.outlines, lines and min(lines, MAX_CONTEXT), limit)
+        return rows_of(self.shown, self.outlines, lines, limit)
 
     def _head(self, shown: int, *, more: bool) -> str:
         asked, scan, found = self.asked, self.found.scan, self.found
@@ -465,7 +464,8 @@ class Page:
         is_ordered = found.is_weighed and len(found.hits) > 1
         order = ", the most telling files first," if is_ordered else ""
         if found.hits and not self.shown:
-            return f"No more {'matches' if is_content else 'files with matches'} {among}"
+            nouns = "matches" if is_content else "files with matches"
+            return f"No more {nouns} than {found.counted:,} {among}"
         if more or (found.hits and asked.offset):
             which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
             which += f" of {found.counted:,}" if is_all else ""
