@@ -94,23 +94,22 @@ _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, bool, float, int, int, MatchKind]
-"""The order of a path: kind, how well it matches, case, edits, length and position."""
+Key = tuple[int, int, float, int, int, MatchKind]
+"""The order of a path: kind, how well it matches, edits, length and position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
 
-    Of equally good ones, those stand first that hold `exact`, and then those that were edited more
-    recently, as `heat` says of some originals.
+    Of equally good ones, those stand first that were edited more recently, as `heat` says of some
+    originals.
     """
 
     words: Sequence[str]
     paths: Sequence[str]
     originals: Sequence[str]
     heat: Mapping[str, float]
-    exact: str = ""
 
     def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
@@ -146,8 +145,7 @@ class Ranking:
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         original = self.originals[at]
-        tie = self.exact not in original, -self.heat.get(original, 0.0)
-        return kind.order, badness, *tie, len(self.paths[at]), at, kind
+        return kind.order, badness, -self.heat.get(original, 0.0), len(self.paths[at]), at, kind
 
     def _initials(self, at: int) -> Key | None:
         """The key of a path of which the only word is initials, or None."""

@@ -305,7 +305,6 @@ FILES = (
         ("prontf", "spelling", "src/printf.c"),
         ("DirEntry", "initials", "src/dir_entry.rs"),
         ("DirEnt", "initials", "src/dir_entry.rs"),
-        ("Config", "name", "app/Config.md"),
         ("app/walk.py", "folder", "lib/tree/walk.py"),
         ("searchxfiles", "spelling", "src/search_files.py"),
         ("wakl", "spelling", "lib/tree/walk.py"),
