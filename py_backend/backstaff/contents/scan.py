@@ -57,7 +57,6 @@ class Scan:
     files: Sequence[str]
     job: Job
     contents: Contents
-    codings: Mapping[str, str]
     most: float = inf
     confirm: Callable[[int], None] = lambda _: None
     looked_at: int = 0
@@ -115,7 +114,6 @@ class Scan:
             prefix=self.contents.prefix,
             secrets=self.contents.guard.globs,
             texts=_of(paths, self.contents.texts),
-            codings=_of(paths, self.codings),
             windows=_of(paths, job.windows),
             most=0 if self.most == inf else max(1, int(self.most) - self.matches),
         )

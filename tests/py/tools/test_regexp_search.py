@@ -101,7 +101,7 @@ def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tup
     contents = Contents(directory, OPEN, "", {"a": text.encode()})
     try:
         with Matchers(Budget()) as matchers:
-            found = list(Scan(["a"], job, contents, {}).hits(matchers))
+            found = list(Scan(["a"], job, contents).hits(matchers))
     finally:
         os.close(directory)
     return [match[:3] for one in found for match in one.matches]

@@ -6,7 +6,7 @@ even if git tracks them or `include` names them; to search one, it is given as `
 as `root_path` is searched alone, wherever it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
@@ -38,13 +38,7 @@ from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import (
-    EXCLUDED,
-    codings,
-    contents_of,
-    text,
-    unsaved_texts,
-)
+from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 score_of = attrgetter("score")
 WALK_SHARE = 0.75
@@ -57,8 +51,7 @@ class Searched:
     """The chosen files of `project`, by their paths from `place` on.
 
     `base` is the searched directory, or the only file, from the root on. `choice` is made by
-    `rules`. `contents` reads the files, some of which have a known encoding in `codings`. `notes`
-    say how the choice differs from the caller's globs.
+    `rules`. `contents` reads the files. `notes` say how the choice differs from the caller's globs.
     """
 
     place: Place
@@ -67,14 +60,13 @@ class Searched:
     rules: Rules
     choice: Choice
     contents: Contents
-    codings: Mapping[str, str]
     notes: Sequence[Note]
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
         """Return a pass through all chosen files, or through some `files` that are there."""
         if files is not None:
-            return Scan(files, job, self.contents, self.codings, most)
-        return Scan(self.choice.files, job, self.contents, self.codings, most, self._confirm)
+            return Scan(files, job, self.contents, most)
+        return Scan(self.choice.files, job, self.contents, most, self._confirm)
 
     def _confirm(self, number: int) -> None:
         """Raise `Changed` if the first `number` files may be others now."""
@@ -113,7 +105,7 @@ class Searched:
         with suppress(DeadlineExceeded):
             for one in best:
                 budget.check()
-                texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
+                texts[one.hits.path] = text(one.hits.path, self.contents)
             made.update(outlines(texts, budget))
             for one in best:
                 budget.check()
@@ -236,8 +228,7 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
             if notes or not choice.files:
                 project.confirm()  # no pass does, or a note is about all files
             base = prefix + alone if alone else place.relative
-            known = codings(prefix, context)
-            yield Searched(place, base, project, rules, choice, contents, known, notes)
+            yield Searched(place, base, project, rules, choice, contents, notes)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

@@ -108,7 +108,7 @@ class Answer:
         one, path = places[0].definition, self.best[0].hits.path
         if one.name.lower() != self.question.identifiers[-1].lower():
             return ""
-        lines = (text(path, self.files.contents, self.files.codings) or "").split("\n")
+        lines = text(path, self.files.contents).split("\n")
         shown = range(one.first_line, one.last_line + 1)
         written = "".join(f"  {at}: {shortened(visible(lines[at - 1]), MOST)}\n" for at in shown)
         return written if size(written) <= limit else ""
