@@ -137,17 +137,17 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
     return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
 
 
-def told_by_name(by_name: Counter[str], prefix: str, remedy: str) -> Iterator[str]:
+def told_by_name(by_name: Counter[str], prefix: str) -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    `prefix` stands before each path, and the `remedy` behind those of directories. Of several with
-    one name it is that name: `**/build/`.
+    `prefix` stands before each path. Of several directories with one name it is that name:
+    `**/build/`.
     """
     names = {path: path.split("/")[-2] for path in by_name if path.endswith("/")}
     if names:
         count, several = sum(by_name[path] for path in names), Counter(names.values())
         shown = {path if several[name] == 1 else f"**/{name}/" for path, name in names.items()}
-        yield f"{count:,} in {first_of(sorted(shown), prefix)}{remedy}"
+        yield f"{count:,} in {first_of(sorted(shown), prefix)}"
     if files := sorted(path for path in by_name if path not in names):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 

@@ -251,7 +251,7 @@ def _nothing(_: Answer, __: re.Match[str]) -> Iterator[Call]:
     yield from ()
 
 
-_DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,]|$)"""
+_DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,;]|$)"""
 _DIRECTORIES = rf"((?:{_DIRECTORY} ?)+)"
 _QUOTED = r"""('[^']*'|"(?:[^"\\]|\\.)*")"""
 RULES: tuple[tuple[str, Rule], ...] = (
@@ -271,7 +271,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r'more by path="dir"', _map_path),
     (r'more by path="dir" or max_tokens', _map_tokens),
     (r"dir/\(git\) is a repository of its own: give it as path", _map_path),
-    (r"(?:repository|repositories) within, to be given as path: (.*)", _repositories),
+    (r"(?:repository|repositories) within: (.*); give a directory as path", _repositories),
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
     (r"names? (?:is|are) ignored by git: include_ignored searches them", _include_ignored),
     (rf"^the query reads as a glob: {_QUOTED} with kind=glob", _as_glob),
@@ -292,8 +292,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
-    (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
-    (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
+    (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path()", _root_paths),
+    (rf"within: {_DIRECTORIES}.*?; give a directory as root_path()", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ is after the last of", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),

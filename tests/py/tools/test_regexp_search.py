@@ -209,7 +209,7 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     reply = search(root, "hit", include=["**"], include_ignored=True)
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
-    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more, to be given as root_path"
+    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more; give a directory as root_path"
     assert last_line(reply) == f"[not searched: {told}]"
 
 
@@ -219,13 +219,13 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     git(root, "add", ".")
     reply = search(root, "hit")
     assert last_line(reply) == (
-        '[not searched: 1 in "a b/build"/, to be given as root_path, 1 named "a b/dist"]'
+        '[not searched: 1 in "a b/build"/, 1 named "a b/dist"; give a directory as root_path]'
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
     (root / "build").mkdir()
     (root / "build/x").write_text("hit")
-    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "hit"))
+    assert "2 in **/build/, 1 named" in last_line(search(root, "hit"))
     below = search(root, "hit", root_path="a b")
     assert ' 1 in "a b/build"/, ' in last_line(below)
 
@@ -240,12 +240,12 @@ def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> Non
     root = tree({"src/build/x.js": "hit", "src/build/y.css": "hit", "src/z.py": "hit"})
     for root_path in (".", "src"):
         reply = search(root, "hit", include=["**/*.js"], root_path=root_path)
-        assert "1 in src/build/, to be given as root_path" in last_line(reply)
+        assert "1 in src/build/; give a directory as root_path" in last_line(reply)
     assert [one[0] for one in found(root, "hit", include=["**/*.js"], root_path="src/build")] == [
         "src/build/x.js"
     ]
     both = search(root, "hit", include=["src/**"], exclude=["src/z.*"])
-    assert "2 in src/build/, to be given as root_path" in last_line(both)
+    assert "2 in src/build/; give a directory as root_path" in last_line(both)
 
 
 def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant) -> None:
@@ -409,8 +409,8 @@ def test_page_counts_what_is_left_out_up_to_its_last_file(tree: Plant) -> None:
     skipped, wanted = data_of(early)["skipped"], {"ignored": 1, "excluded": 3, "repositories": 0}
     assert {key: skipped[key] for key in wanted} == wanted
     assert last_line(early) == (
-        "[not searched: 1 ignored by git, 1 file of tests, later files, 1 in a/build/, to be given"
-        " as root_path]"
+        "[not searched: 1 ignored by git, 1 file of tests, later files, 1 in a/build/; give"
+        " a directory as root_path]"
     )
     whole, wanted = data_of(search(root, "hit", **asked))["skipped"], {"ignored": 2, "excluded": 5}
     assert {key: whole[key] for key in wanted} == wanted
@@ -533,7 +533,9 @@ def test_repositories_within_are_named(tree: Plant) -> None:  # search 3
     root = tree({"a": "hit", "inner/b": "hit"})
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
-    assert "1 repository within, to be given as root_path: inner/" in last_line(search(root, "hit"))
+    assert "1 repository within: inner/; give a directory as root_path" in last_line(
+        search(root, "hit")
+    )
 
 
 def test_root_that_is_a_link_is_no_directory(tree: Plant) -> None:  # search 4

@@ -338,6 +338,8 @@ def test_notes_in_the_data_have_their_remedy_apart(tree: Plant) -> None:
     assert not_searched == {
         "kind": "not-searched",
         "text": "not searched: 2 in build/ dist/",
-        "remedy": "to be given as root_path",
+        "remedy": "give a directory as root_path",
     }
-    assert "[not searched: 2 in build/ dist/, to be given as root_path]" in search(root, "x").text
+    assert (
+        "[not searched: 2 in build/ dist/; give a directory as root_path]" in search(root, "x").text
+    )

@@ -405,7 +405,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
     told = notes(search(root, "main"))
-    assert told[-1] == "[not searched: 1 repository within, to be given as path: inner/]"
+    assert told[-1] == "[not searched: 1 repository within: inner/; give a directory as path]"
     assert found(root, "main", path="inner") == ["inner/main"]
 
 
@@ -499,7 +499,7 @@ def test_directory_in_a_note_can_be_given_as_path(tree: Plant) -> None:
     git(root, "init", "-q")
     git(root / "sub/inner", "init", "-q")
     (note,) = notes(search(root, "a", path="sub"))
-    path = note.removesuffix("/]").rpartition(": ")[2]
+    path = note.partition(": ")[2].partition(": ")[2].partition("/;")[0]
     assert found(root, "f", path=path) == ["sub/inner/f"]
 
 

@@ -119,8 +119,8 @@ class Answer:
         query = quote(self.asked.query) if len(self.asked.query) <= MAX_ECHO else "the query"
         of = f"of {searched_files:,} searched{self.files.where()}\n"
         with_words = f"of {counted(len(self.found), 'file')} with a word, {of}"
-        of_files = told(self.files, self.scan)
-        notes, rows = [*self.notes(), *of_files.notes], self.rows(limit)
+        skipped, unsaved, of_files = told(self.files, self.scan)
+        notes, rows = [*self.notes(), *of_files], self.rows(limit)
         end = bracketed(notes)
 
         def page_text(shown: int) -> str:
@@ -154,8 +154,8 @@ class Answer:
                 ],
                 "searched_files": searched_files,
                 "matching_files": len(self.found),
-                "skipped": of_files.skipped,
-                "unsaved": of_files.unsaved,
+                "skipped": skipped,
+                "unsaved": unsaved,
                 "truncated": truncated,
                 "notes": [note.data() for note in notes],
             },

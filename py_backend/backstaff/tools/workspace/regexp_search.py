@@ -379,8 +379,8 @@ class Page:
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
         asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        of_files, more = told(files, scan), self._is_cut()
-        counts, notes = of_files.skipped, [*self.reasons, *of_files.notes]
+        counts, unsaved, of_files = told(files, scan)
+        notes, more = [*self.reasons, *of_files], self._is_cut()
         last, items, rows = bracketed(notes), self._items(), self._rows(limit)
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
@@ -420,7 +420,7 @@ class Page:
             ],
             "skipped": counts,
             "next_offset": next_offset,
-            "unsaved": of_files.unsaved,
+            "unsaved": unsaved,
         }
         took_ms = round((time.monotonic() - start) * 1000)
         in_units = [item | units for item, units in items[:shown]]
