@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from math import inf
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
@@ -130,11 +131,9 @@ class Searched:
         return "" if whole == "." else f" in {show(whole)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """A page shows `shown` matches of a file after the first `passed`, and counts `folded`."""
 
-    path: str
     passed: int
     shown: int
     folded: int
@@ -155,13 +154,13 @@ class Pass:
     is_whole: bool = False
     is_weighed: bool = False
 
-    def shares(self, offset: int, room: int, *, most: int) -> tuple[list[Share], bool]:
-        """Return the shares of the page of at most `room` matches after the first `offset`.
+    def shares(self, offset: int, room: int, *, most: int) -> tuple[dict[str, Share], bool]:
+        """Return by path what a page of `room` matches shows after the first `offset`.
 
         The second value is True if matches are left for later pages. Where not all have room, each
         file shows at most `most`, and the page counts its others, which no later page shows.
         """
-        shares, has_more = list[Share](), False
+        shares, has_more = dict[str, Share](), False
         fits = len(self.hits) == 1 or sum(one.count for one in self.hits) - offset <= room
         for one in self.hits:
             passed = min(offset, one.count)
@@ -170,7 +169,7 @@ class Pass:
             room -= shown
             folded = one.count - passed - shown if shown == most and not fits else 0
             if shown:
-                shares.append(Share(one.path, passed, shown, folded))
+                shares[one.path] = Share(passed, shown, folded)
             has_more = has_more or one.count > passed + shown + folded
         return shares, has_more
 

@@ -326,21 +326,18 @@ class Search:
         if not self.context.text_only:  # programs and people get all matches, on later pages
             most = asked.max_results + 1
         shares, has_more = found.shares(asked.offset, asked.max_results, most=most)
-        windows = {one.path: (one.passed, one.shown) for one in shares}
-        folded = {one.path: one.folded for one in shares}
+        windows = {path: share[:2] for path, share in shares.items()}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
-        if asked.definitions:
-            job = self._job((pattern,))
+        job = self._job((pattern,)) if asked.definitions else job
         shown, text_bytes = list[Hits](), 0
         for hits in self.files.scan(job, list(windows)).hits(self.matchers) if shares else ():
+            passed, most, folded = shares[hits.path]
             matches, text_bytes = self._wanted(hits).matches, text_bytes + len(hits.text)
             if asked.definitions:
-                passed, most = windows[hits.path]
                 matches = matches[passed:][:most]
             text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
             if matches:  # else the file has changed meanwhile
-                kept = replace(hits, matches=matches, text=text, folded=folded[hits.path])
-                shown.append(kept)
+                shown.append(replace(hits, matches=matches, text=text, folded=folded))
         return shown, has_more
 
     def _order_notes(self, found: Pass) -> list[Note]:
