@@ -11,11 +11,8 @@ from backstaff.errors import DeadlineExceeded
 from backstaff.file_kinds import is_test_file
 from backstaff.globs.globs import Globs
 from backstaff.project.files import ProjectFiles, in_order, up_to
-from backstaff.render.lines import some_of
-from backstaff.render.names import word
+from backstaff.render.lines import paths_in_a_note
 
-MAX_NAMED = 3
-"""Maximum number of paths in a sentence."""
 MAX_KEPT = 250_000
 """Maximum number of files in all choices that are kept; 125,000 take 13 MB."""
 
@@ -140,19 +137,10 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(by_name: Counter[str], prefix: str) -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    `prefix` stands before each path. Of several directories with one name it is that name:
-    `**/build/`.
+    `prefix` stands before each path.
     """
-    names = {path: path.split("/")[-2] for path in by_name if path.endswith("/")}
-    if names:
-        count, several = sum(by_name[path] for path in names), Counter(names.values())
-        shown = {path if several[name] == 1 else f"**/{name}/" for path, name in names.items()}
-        yield f"{count:,} in {first_of(sorted(shown), prefix)}"
-    if files := sorted(path for path in by_name if path not in names):
-        yield f"{len(files):,} named {first_of(files, prefix)}"
-
-
-def first_of(paths: Sequence[str], prefix: str) -> str:
-    """Return the first `MAX_NAMED` of `paths` with `prefix`; a directory ends with a slash."""
-    words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
-    return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
+    for end, verb in ("/", "in"), ("", "named"):
+        paths = sorted(path for path in by_name if path.endswith("/") == bool(end))
+        shown = paths_in_a_note([prefix + path.removesuffix("/") for path in paths], end)
+        if paths:
+            yield f"{sum(map(by_name.__getitem__, paths)):,} {verb} {shown}"

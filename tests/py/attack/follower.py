@@ -239,8 +239,7 @@ def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     words, also = found.groups()
     given = {"include_ignored": True} if also else {}
     for word in re.findall(_DIRECTORY, words):
-        if "**/" not in word:  # which stands for several
-            yield same(answer, root_path=named(word)[0], offset=0, **given)
+        yield same(answer, root_path=named(word)[0], offset=0, **given)
 
 
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:

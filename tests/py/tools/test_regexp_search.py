@@ -209,7 +209,8 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     reply = search(root, "hit", include=["**"], include_ignored=True)
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
-    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more; give a directory as root_path"
+    folders = "src/.vscode/ src/build/ src/dist/ src/node_modules/ src/target/"
+    told = f"5 in {folders}; give a directory as root_path"
     assert last_line(reply) == f"[not searched: {told}]"
 
 
@@ -223,9 +224,6 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
-    (root / "build").mkdir()
-    (root / "build/x").write_text("hit")
-    assert "2 in **/build/, 1 named" in last_line(search(root, "hit"))
     below = search(root, "hit", root_path="a b")
     assert ' 1 in "a b/build"/, ' in last_line(below)
 
@@ -323,8 +321,8 @@ def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> No
 
 
 def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
-    root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcd"})
-    told = "4 over 1 MiB (d/a.json d/b.json d/c.json and 1 more)"
+    root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcdefg"})
+    told = "7 over 1 MiB (d/a.json d/b.json d/c.json d/d.json d/e.json and 2 more)"
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from backstaff.contents.choice import above_excluded, choose, first_of
+from backstaff.contents.choice import above_excluded, choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
@@ -189,7 +189,8 @@ def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
     if found and (number := found.scan.waits_for or found.scan.looked_at):
         prefix, files = found.searched.prefix, found.scan.files
         nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
-        named = f" ({first_of([one.path for one in found.hits], prefix)})" if found.hits else ""
+        paths = [prefix + one.path for one in found.hits]
+        named = f" ({paths_in_a_note(paths)})" if paths else ""
         last = show(prefix + files[number - 1])
         how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
         how_far += f" {counted(found.counted, *nouns)} so far{named}"

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from backstaff.contents.choice import first_of, told_by_name
+from backstaff.contents.choice import told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.render.lines import paths_in_a_note, plural, some_of
-from backstaff.render.names import word
+from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import Searched
 
@@ -47,8 +46,8 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
-    large = [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]
-    words = _WORDS | {"too_large": f"{_WORDS['too_large']} ({first_of(large, prefix)})"}
+    large = [prefix + path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]
+    words = _WORDS | {"too_large": f"{_WORDS['too_large']} ({paths_in_a_note(large)})"}
     words |= {"links": "link"} if counts["links"] == 1 else {}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     tests = plural(len(choice.tests), "file of tests", "files of tests")
@@ -69,9 +68,9 @@ def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
 
     For example `not searched: 1 directory that is unreadable (locked/)`.
     """
-    unreadable = [f"{path}/" for path in project.closed(Closed.UNREADABLE)]
+    unreadable = [prefix + path for path in project.closed(Closed.UNREADABLE)]
     words = plural(len(unreadable), "directory that is", "directories that are")
-    parts = [f"{words} unreadable ({first_of(unreadable, prefix)})"] * bool(unreadable)
+    parts = [f"{words} unreadable ({paths_in_a_note(unreadable, '/')})"] * bool(unreadable)
     parts += ["the rest, because the time was up"] * project.expired
     is_whole = not (parts or project.not_applied or project.closed(Closed.REPOSITORY))
     return [] if is_whole else [_note(parts, project, prefix, "path", has_directories=False)]
@@ -87,8 +86,8 @@ def _note(
 ) -> Note:
     """Return the note that lists `parts`; its remedy names the `argument` for a directory."""
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
-        which = some_of((f"{word(path)}/" for path in inner), len(inner))
-        parts = [*parts, f"{plural(len(inner), 'repository', 'repositories')} within: {which}"]
+        count = plural(len(inner), "repository", "repositories")
+        parts = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"]
     text = f"not searched: {', '.join(parts) or 'nothing'}"
     if project.not_applied:
         text += f"; .gitignore is not applied, because {project.not_applied}"

@@ -126,7 +126,7 @@ class Arguments:
         default=Output.CONTENT.value,
     )
     context_lines: int | None = argument(
-        "Lines around a match, at most 10 (default: some for few matches).",
+        "Lines around a match (default: some for few matches).",
         minimum=0,
         maximum=MAX_CONTEXT,
     )
