@@ -7,7 +7,6 @@ from typing import Protocol
 
 from backstaff.project.files import Directory, ProjectFiles
 from backstaff.project.running_git import NoGit
-from backstaff.project.stamp import RACY_NS
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
@@ -15,6 +14,8 @@ Content = Mapping[str, object]
 `tests.golden.cases.make`."""
 
 
+SETTLED_NS = 40_000_000
+"""Nanoseconds after which a file's time shows each change: the limit of the files that are kept."""
 GIT: Content = {".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": None, ".git/refs/": None}
 """The files that make a tree a work tree of git, without a commit."""
 
@@ -39,7 +40,7 @@ def settle(root: Path) -> None:
     while True:
         probe.write_text("")
         newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
-        if probe.stat().st_ctime_ns - newest > 2 * RACY_NS:
+        if probe.stat().st_ctime_ns - newest > SETTLED_NS:
             return
 
 

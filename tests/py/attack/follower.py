@@ -236,10 +236,8 @@ def _flags(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    words, also = found.groups()
-    given = {"include_ignored": True} if also else {}
-    for word in re.findall(_DIRECTORY, words):
-        yield same(answer, root_path=named(word)[0], offset=0, **given)
+    for word in re.findall(_DIRECTORY, found[1]):
+        yield same(answer, root_path=named(word)[0], offset=0)
 
 
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:
@@ -291,8 +289,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
-    (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path()", _root_paths),
-    (rf"within: {_DIRECTORIES}.*?; give a directory as root_path()", _root_paths),
+    (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
+    (rf"within: {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ is after the last of", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),
