@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import compress
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Self
 from unicodedata import normalize
@@ -160,7 +161,7 @@ class Matches:
         known = set(matching) if guesses else set()
         others = sum(position not in known for _, position in guesses)
         merged: dict[int, MatchKind] = {}
-        for kind, position in sorted((*ranked, *guesses), key=lambda match: match[0].order):
+        for kind, position in sorted((*ranked, *guesses), key=itemgetter(0)):
             merged.setdefault(position, kind)
         files = [(kind, paths[position]) for position, kind in merged.items()]
         return Best(files[:count], others, is_cut)

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from backstaff.names.ranking import MatchKind
 from backstaff.server import Reply, Server
 
 Call = tuple[str, dict[str, object]]
@@ -284,7 +283,6 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
-    (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),

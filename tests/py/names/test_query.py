@@ -313,7 +313,7 @@ FILES = (
 )
 def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
     found = Query.parse(query, "fuzzy").match(FILES, ENDLESS).best(50, ENDLESS).files
-    assert found[0] == (how, first)
+    assert found[0] == (MatchKind[how.upper()], first)
 
 
 def test_a_step_makes_twenty_guesses() -> None:

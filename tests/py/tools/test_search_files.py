@@ -10,7 +10,6 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.names import suggestions
-from backstaff.names.ranking import MatchKind
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -42,9 +41,7 @@ def rows(reply: Reply) -> list[str]:
 
 
 def notes(reply: Reply) -> list[str]:
-    headings = [f"[{kind.heading}]" for kind in MatchKind]
-    lines = reply.text.splitlines()
-    return [line for line in lines if line.startswith("[") and line not in headings]
+    return [line for line in reply.text.splitlines() if line.startswith("[")]
 
 
 # ---------------------------------------------------------------------------- found files
@@ -160,15 +157,12 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
     root = tree(PROJECT)
     reply = search(root, "tree")
     assert reply.text.splitlines()[1:] == [
-        "[in the name]",
         *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
-        *("[in the path]", "src/tree/walk.py"),
+        "src/tree/walk.py",
     ]
     assert data_of(reply)["how"] == [*["name"] * 5, "path"]
-    initials = search(root, "tre ear")
-    assert initials.text.splitlines()[1:3] == ["[parts of words]", "src/tokens_read_early.py"]
-    second = search(root, "tree", offset=5)
-    assert second.text.splitlines()[1] == "[in the path]"
+    assert data_of(search(root, "tre ear"))["how"] == ["pieces"]
+    assert data_of(search(root, "tree", offset=5))["how"] == ["path"]
     assert data_of(search(root, "**", kind="glob", max_results=2))["how"] == ["glob", "glob"]
 
 
@@ -177,7 +171,7 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     reply = search(root, "app/walk.py")
     assert reply.text == (
         "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
-        "[in another directory]\nlib/walk.py\nother/walk.py\n"
+        "lib/walk.py\nother/walk.py\n"
     )
     one = search(root, "wlak.py").text.splitlines()[0]
     assert one == "No file matches 'wlak.py' exactly: 2 guesses (fuzzy; 2 searched in ./)"

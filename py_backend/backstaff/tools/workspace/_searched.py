@@ -178,15 +178,13 @@ def rules_of(
     include: Sequence[str] = (), exclude: Sequence[str] = (), *, exclude_tests: bool = False
 ) -> Rules:
     """Return the rules of the arguments with these names. Raises `ToolError`."""
-    globs = _globs("include", include), _globs("exclude", exclude)
+    globs = list[Globs | None]()
+    for name, patterns in ("include", include), ("exclude", exclude):
+        try:
+            globs.append(compile_globs(tuple(patterns)) if patterns else None)
+        except BadGlob as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
     return Rules(EXCLUDED, "", *globs, exclude_tests=exclude_tests)
-
-
-def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
-    try:
-        return compile_globs(tuple(patterns)) if patterns else None
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
 
 
 @contextmanager

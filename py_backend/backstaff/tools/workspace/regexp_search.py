@@ -31,7 +31,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
@@ -66,19 +65,13 @@ MOST_TEXT_BYTES = 32 << 20
 """Maximum number of bytes of the texts that are kept for the matches of a page."""
 WEIGH_SHARE = 0.6
 """The part of the time that is left for counting all files, for the order of worth."""
+CONTENT, FILES, COUNT = "content", "files", "count"
+"""The items of an answer: matches, files that have any, or files with a number."""
 LATE = "the time was up before all definitions around matches were found"
 _EDGE = re.compile(r"[\^$]|\\[bBAZ]|\(\?[=!<]")
 """A part of each pattern that is meant to match no character."""
 UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
 NEW_ORDER = "files have changed since the page before, so the order is new"
-
-
-class Output(StrEnum):
-    """The items of an answer: matches, files that have any, or files with a number."""
-
-    CONTENT = "content"
-    FILES = "files"
-    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +115,8 @@ class Arguments:
     literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
         "Matches (default), only files, or how many each has.",
-        choices=tuple(Output),
-        default=Output.CONTENT.value,
+        choices=(CONTENT, FILES, COUNT),
+        default=CONTENT,
     )
     context_lines: int | None = argument(
         "Lines around a match (default: some for few matches).",
@@ -242,7 +235,7 @@ class Search:
         """Return the job for the processes that counts matches, or finds lines that match."""
         if self.asked.definitions:
             return Job(patterns, output="lines", window=(0, MAX_FILE_BYTES), with_text=True)
-        return Job(patterns, output="files" if self.asked.output == Output.FILES else "count")
+        return Job(patterns, output="files" if self.asked.output == FILES else "count")
 
     def _wanted(self, hits: Hits) -> Hits:
         """Return `hits`, or its matches that are the first on a line that defines something.
@@ -262,7 +255,7 @@ class Search:
             wanted = self._wanted(hits)
             if wanted.count:
                 found.hits.append(replace(wanted, matches=(), text=b""))
-                found.counted += wanted.count if self.asked.output == Output.CONTENT else 1
+                found.counted += wanted.count if self.asked.output == CONTENT else 1
             if found.counted >= self._most():
                 break
         found.is_whole = not found.scan.is_early()
@@ -292,7 +285,7 @@ class Search:
     def _page(self, found: Pass, late: Sequence[Note] = ()) -> "Page":
         """Fetch the matches of the page, and find the notes of the answer."""
         asked, files = self.asked, self.files
-        if asked.output == Output.CONTENT:
+        if asked.output == CONTENT:
             shown, has_more = self._fetched(found)
         else:
             rest = found.hits[asked.offset :]
@@ -434,15 +427,15 @@ class Page:
 
     def _items(self) -> list[Item]:
         """Return the matches, or the files, for the data."""
-        if self.asked.output == Output.CONTENT:
+        if self.asked.output == CONTENT:
             return list(items_of(self.shown, self.outlines))
-        keys = ("path", "count")[: 1 + (self.asked.output == Output.COUNT)]
+        keys = ("path", "count")[: 1 + (self.asked.output == COUNT)]
         return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
 
     def _rows(self, limit: int) -> list[Row]:
         """Return the row of each match, or of each file. Only a whole answer has lines unasked."""
-        if self.asked.output != Output.CONTENT:
-            count = self.asked.output == Output.COUNT
+        if self.asked.output != CONTENT:
+            count = self.asked.output == COUNT
             told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
             return [(f"{path}{number}\n", "") for path, number in told]
         lines = self.asked.context_lines
@@ -456,7 +449,7 @@ class Page:
         if more and not found.is_whole:
             of = f"the first {of}"
         among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
-        is_content, is_all = asked.output == Output.CONTENT, found.is_weighed and found.is_whole
+        is_content, is_all = asked.output == CONTENT, found.is_weighed and found.is_whole
         files = counted(len(found.hits), "file")
         is_ordered = found.is_weighed and len(found.hits) > 1
         order = ", the most telling files first," if is_ordered else ""

@@ -9,7 +9,7 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and names the step (`how`) of each file (`MatchKind`).
+            answer goes in steps, and its data name the step (`how`) of each file (`MatchKind`).
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
 are an answer: with gaps, other paths match by accident.
@@ -92,11 +92,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes = [*_notes(asked, matches, best, project, prefix=prefix, budget=budget)]
     notes += not_walked(project, prefix)
     notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
-    limit, rows, before = context.text_limit(), list[str](), None
-    for how, path in page:
-        is_new = query.kind is SearchKind.FUZZY and how is not before
-        rows.append(f"[{how.heading}]\n" * is_new + f"{show(prefix + path)}\n")
-        before = how
+    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for _, path in page]
 
     def offset(shown: int) -> int | None:
         """Where the next page begins; None if there is none."""
@@ -122,7 +118,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "kind": query.kind,
             "path": base,
             "files": [prefix + path for _, path in page[:shown]],
-            "how": [Keyword(how) for how, _ in page[:shown]],
+            "how": [Keyword(how.name.lower()) for how, _ in page[:shown]],
             "total": total,
             "searched": len(project.paths),
             "offset": asked.offset,
