@@ -184,7 +184,7 @@ def rules_of(
             globs.append(compile_globs(tuple(patterns)) if patterns else None)
         except BadGlob as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
-    return Rules(EXCLUDED, "", *globs, exclude_tests=exclude_tests)
+    return Rules(EXCLUDED, "", globs[0], globs[1], exclude_tests=exclude_tests)
 
 
 @contextmanager
