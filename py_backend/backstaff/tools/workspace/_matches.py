@@ -55,8 +55,9 @@ WHOLE_SHARE = 2
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
-Row = tuple[str, str]
-"""The text of a match, and the rows that matches share, for a page that ends there."""
+Row = tuple[str, str, int]
+"""The text of a match; the rows that matches share, for a page that ends there; and the number of
+matches that it stands for: the last row of a file may count others."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
@@ -113,7 +114,7 @@ def rows(
         for around, most in (replace(beside, whole=True), limit // WHOLE_SHARE), (beside, limit):
             all_rows = [row for one in found for row in _rows_of(one, around, made.get(one.path))]
             if sum(map(size, all_rows)) <= most:
-                return [(row, "") for row in all_rows]
+                return [(row, "", 1) for row in all_rows]
     is_many = count > FEW and not lines
     shared = [
         [_word(one.path, each, made.get(one.path)) if is_many else "" for each in one.matches]
@@ -165,7 +166,12 @@ def _with_ends(
             for word, lines in listed.items()
         )
         end = end and head + end
-        yield (row, end) if position + 1 < len(found.matches) else (row + end, "")
+        if position + 1 < len(found.matches):
+            yield row, end, 1
+            continue
+        if found.folded:
+            end += f"+{found.folded} more in this file: give it as root_path\n"
+        yield row + end, "", 1 + found.folded
 
 
 def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:

@@ -372,14 +372,7 @@ class Page:
         counts, unsaved, of_files = told(files, scan)
         notes, more = [*self.reasons, *of_files], self._is_cut()
         last, items, rows = bracketed(notes), self._items(), self._rows(limit)
-        # How many matches each row stands for, with those that it counts.
-        worth, at = [1] * len(rows), -1
-        for one in found:
-            at += len(one.matches) or 1
-            if one.folded:
-                row = f"{rows[at][0]}+{one.folded} more in this file: give it as root_path\n"
-                rows[at] = row, ""
-                worth[at] += one.folded
+        texts, ends, worth = zip(*rows, strict=True) if rows else ((), (), ())
 
         def offset(shown: int) -> int | None:
             """Where the next page begins; None if there is none."""
@@ -387,15 +380,15 @@ class Page:
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
         def text(shown: int) -> str:
-            end, following = rows[shown - 1][1] if shown else "", offset(shown)
+            end, following = ends[shown - 1] if shown else "", offset(shown)
             if rows and not shown:
-                end = f"[a match of {size(rows[0][0])} bytes is left out for {limit} bytes]\n"
+                end = f"[a match of {size(texts[0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
                 end += f"[more: offset={following}]\n"
             head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *(row for row, _ in rows[:shown]), end, last))
+            return "".join((head, *texts[:shown], end, last))
 
-        answer, shown = fit(text, len(rows), (size(row) for row, _ in rows), limit)
+        answer, shown = fit(text, len(rows), map(size, texts), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
@@ -437,7 +430,7 @@ class Page:
         if self.asked.output != CONTENT:
             count = self.asked.output == COUNT
             told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
-            return [(f"{path}{number}\n", "") for path, number in told]
+            return [(f"{path}{number}\n", "", 1) for path, number in told]
         lines = self.asked.context_lines
         if lines is None and (self._is_cut() or self.asked.offset):
             lines = 0
