@@ -92,7 +92,8 @@ class Near:
         """
         project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
-            yield from self._about_globs(include)
+            if include:
+                yield from self._about_globs(include)
             if self.scan.matches:
                 told = plural(self.scan.matches, "match is", "matches are")
                 text = f"{told} on no line that defines something"
@@ -111,7 +112,7 @@ class Near:
         globs = () if choice.by_exclude else include
         deeper = (suggestions.deeper_glob(one, files, budget) for one in globs)
         why = next(filter(None, deeper), "")
-        if include and not (choice.files or choice.tests):
+        if not (choice.files or choice.tests):
             why = f"no file matches include {quote(include[0])}{': ' * bool(why)}{why}"
         yield from [Note(NoteKind.PATTERN, why)] * bool(why)
 
