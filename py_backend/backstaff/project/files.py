@@ -90,7 +90,8 @@ class ProjectFiles:
 
     `directories` are all directories, in pre-order. `paths` has their files and links. `expired`
     says that the time was up and files are missing; `not_applied`, why no `.gitignore` counts,
-    though there is one. The `repository` can be asked while the place is open.
+    though there is one. The `repository` can be asked, and kept files can be confirmed by
+    `is_current`, while the place is open.
     """
 
     directories: Sequence[Directory]
