@@ -222,11 +222,7 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -
     ]
     told = [path for how, path in answer if how in MATCHES]
 
-    def order(path: str) -> tuple[int, int, bool, int]:
-        kind, cost, length = badness(words, path)
-        return kind, cost, text != text.lower() and text not in path, length
-
-    expected = sorted(wanted, key=order)
+    expected = sorted(wanted, key=lambda path: badness(words, path))
     assert told == [path for path in expected if path in told]
     guessed = [path for how, path in answer if how not in MATCHES]
     assert all(badness(words, one)[0] > 1 for one in guessed)
