@@ -32,19 +32,18 @@ class NoteKind(StrEnum):
 class Note:
     """A fact about an answer, such as why it lacks something, and the `remedy` for a model.
 
-    In text it is one line, `stopped as the time was up: give a directory as path`. `line` is that
-    line if the remedy stands inside the fact. The data have the parts.
+    In text it is one line, `stopped as the time was up: give a directory as path`. The data have
+    the parts.
     """
 
     kind: NoteKind
     text: str
     remedy: str = ""
-    line: str = ""
 
     def __str__(self) -> str:
         """Return the line. After a colon in the fact, a semicolon separates the remedy."""
         between = "; " if ": " in self.text else ": "
-        return self.line or self.text + (between + self.remedy if self.remedy else "")
+        return self.text + (between + self.remedy if self.remedy else "")
 
     def data(self) -> dict[str, object]:
         """Return the parts for programs."""

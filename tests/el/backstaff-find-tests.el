@@ -149,14 +149,15 @@
 
 (ert-deftest backstaff-find-file-says-why-nothing-matches ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))
+    (should (equal (backstaff-find-tests-problem "zzzz")
+                     "No file matches; 1 name is ignored by git"))
     (let ((problem (backstaff-find-tests-problem "binary.o")))
-      (should (string-prefix-p "No file matches; 1 ignored file matches" problem))
+      (should (string-prefix-p "No file matches; 1 name is ignored by git" problem))
       (should-not (string-match-p "include_ignored" problem)))
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-find-tests-at-prompt "zzzz"
                                   (should-not (backstaff-find-tests-completions))))))
-                   "No file matches"))))
+                   "No file matches; 1 name is ignored by git"))))
 
 (ert-deftest backstaff-find-file-says-what-is-wrong ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -281,7 +282,8 @@
     (backstaff-view-test-project backstaff-find-tests-tree
       (backstaff-find-tests-at-prompt "c SPC tree"
         (backstaff-test-wait-for (equal vertico--candidates '("src/print_tree.c"))))
-      (should (equal (backstaff-find-tests-problem "zzzz") "No file matches")))))
+      (should (equal (backstaff-find-tests-problem "zzzz")
+                     "No file matches; 1 name is ignored by git")))))
 
 (ert-deftest backstaff-find-file-loses-no-key-of-a-burst-with-vertico ()
   (backstaff-find-tests-under vertico vertico-mode
@@ -303,7 +305,8 @@
                     (overlays-in (point-min) (1+ (point-max))))))
         (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c"))
         (should (equal (backstaff-find-tests-type "parser C-. RET") "tests/test_parser.c"))
-        (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))))))
+        (should (equal (backstaff-find-tests-problem "zzzz")
+                     "No file matches; 1 name is ignored by git"))))))
 
 (ert-deftest backstaff-find-file-leaves-the-matching-to-the-server-under-ivy-and-helm ()
   (backstaff-view-test-project backstaff-find-tests-tree

@@ -171,7 +171,7 @@
       (backstaff-view-test-wait)
       (should (string-search "[1 file matches without regard to case, flags=i]"
                              (buffer-string)))
-      (should (string-search "[not searched: 1 in build/, to be given as root_path]"
+      (should (string-search "[not searched: 1 in build/, give a directory as root_path]"
                              (buffer-string)))
       (kill-buffer))))
 

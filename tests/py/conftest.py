@@ -11,7 +11,7 @@ import pytest
 
 from backstaff.contents import regexp
 from backstaff.names import query, suggestions
-from backstaff.tools.workspace import _near, search_files
+from backstaff.tools.workspace import _near
 from tests.py import examples, skips
 from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
@@ -115,7 +115,6 @@ def _patience() -> Iterator[None]:
         for module, limit in (
             (_near, "SECONDS"),
             (query, "GUESS_SECONDS"),
-            (search_files, "IGNORED_SECONDS"),
             (suggestions, "SECONDS"),
         ):
             patch.setattr(module, limit, float(DEADLINE))

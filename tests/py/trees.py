@@ -14,6 +14,8 @@ Content = Mapping[str, object]
 `tests.golden.cases.make`."""
 
 
+SETTLED_NS = 40_000_000
+"""Nanoseconds after which a file's time shows each change: the limit of the files that are kept."""
 GIT: Content = {".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": None, ".git/refs/": None}
 """The files that make a tree a work tree of git, without a commit."""
 
@@ -30,6 +32,16 @@ def plant(root: Path, content: Content) -> Path:
     for name, what in content.items():
         make(root / name, what)
     return root
+
+
+def settle(root: Path) -> None:
+    """Wait until the latest change below `root` is old enough to have a stamp."""
+    probe = root.parent / "clock"
+    while True:
+        probe.write_text("")
+        newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
+        if probe.stat().st_ctime_ns - newest > SETTLED_NS:
+            return
 
 
 def project_of(files: Mapping[str, Sequence[str]]) -> ProjectFiles:

@@ -1,26 +1,25 @@
 """Which files of a project a search of their contents looks at."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, filterfalse
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded
+from backstaff.file_kinds import is_test_file
 from backstaff.globs.globs import Globs
-from backstaff.project.files import ProjectFiles
-from backstaff.render.lines import some_of
-from backstaff.render.names import word
+from backstaff.project.files import ProjectFiles, in_order, up_to
+from backstaff.render.lines import paths_in_a_note
 
-MAX_NAMED = 3
-"""Maximum number of paths in a sentence."""
 MAX_KEPT = 250_000
 """Maximum number of files in all choices that are kept; 125,000 take 13 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that keep files out: `excluded` names in their paths, and globs.
+    """The rules that keep files out: `excluded` names in their paths, globs, and being a test.
 
     The globs match a path with `prefix` before it, and those of `include` one with
     `include_prefix`. Both are the prefix of the searched directory, or "".
@@ -31,28 +30,30 @@ class Rules:
     include: Globs | None
     exclude: Globs | None
     include_prefix: str = ""
-
-    def included(self, paths: Sequence[str], budget: Budget) -> Sequence[str]:
-        """Return those of `paths` that `include` matches; all if there is none."""
-        if not self.include:
-            return paths
-        from_root = [self.include_prefix + one for one in paths] if self.include_prefix else paths
-        return [paths[at] for at in self.include.files(from_root, budget)]
+    exclude_tests: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The files to search, in their order, and how many others are left out.
+    """The files to search, in their order, and those that are left out.
 
-    `by_include` counts files that no glob of `include` matches. `by_name` counts others that a name
-    keeps out, by the path that ends with it: that of a directory, such as `src/build/`, or of the
-    file itself. `by_exclude` counts files that a glob of `exclude` matches.
+    `by_name` counts files that a name keeps out, by the path that ends with it: that of a
+    directory, such as `src/build/`, or of the file itself. A glob of `exclude` matches those
+    `by_exclude`, and none of `include` matches those `by_include`. The rest are `tests`.
     """
 
     files: Sequence[str]
     by_name: Counter[str]
-    by_exclude: int
-    by_include: int
+    by_exclude: Sequence[str]
+    by_include: Sequence[str]
+    tests: Sequence[str]
+
+    def until(self, last: str) -> "Choice":
+        """Return the same with nothing left out after the path `last`."""
+        is_early = up_to(last)
+        by_name = Counter({path: self.by_name[path] for path in filter(is_early, self.by_name)})
+        others = self.by_exclude, self.by_include, self.tests
+        return Choice(self.files, by_name, *(list(filter(is_early, paths)) for paths in others))
 
 
 def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str] = ()) -> Choice:
@@ -74,30 +75,42 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
 
 def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str]) -> Choice:
     """Return the files that no excluded name, no glob of `exclude` and no missing one keeps out."""
-    files, named, by_exclude = list[str](), dict[str, list[str]](), 0
+    files, named = list[str](), dict[str, list[str]]()
     for path in budget.checked((*project.paths, *new)):
         kept_out = above_excluded(path, rules.excluded)
         (named.setdefault(kept_out, []) if kept_out else files).append(path)
+    by_exclude, by_include, tests = list[str](), list[str](), list[str]()
     if rules.exclude:
         excluded = set[str]()  # directories
         for path in budget.checked([one.path for one in project.directories if one.path]):
             if path.rpartition("/")[0] in excluded or rules.exclude.match(rules.prefix + path):
                 excluded.add(path)
-        from_root = [rules.prefix + one for one in files]
-        matching = set(rules.exclude.files(from_root, budget))
-        left = [
-            one
-            for at, one in enumerate(files)
-            if at not in matching and one.rpartition("/")[0] not in excluded
-        ]
-        files, by_exclude = left, len(files) - len(left)
-    by_name = +Counter({name: len(rules.included(paths, budget)) for name, paths in named.items()})
-    chosen = rules.included(files, budget)
-    by_include = len(files) - len(chosen) + sum(map(len, named.values())) - by_name.total()
+        out = _matching(rules.exclude, rules.prefix, files, budget)
+        out.update(one for one in files if one.rpartition("/")[0] in excluded)
+        files, by_exclude = _parted(files, out.__contains__)
+    if rules.include:
+        every = [*files, *chain.from_iterable(named.values())]
+        included = _matching(rules.include, rules.include_prefix, every, budget)
+        by_include, _ = _parted(every, included.__contains__)
+        files = [one for one in files if one in included]
+        named = {name: [one for one in paths if one in included] for name, paths in named.items()}
+    by_name = +Counter({name: len(paths) for name, paths in named.items()})
+    if rules.exclude_tests:
+        files, tests = _parted(files, is_test_file)
     # Code points and UTF-16 units have one order, unless a character takes two units.
-    two_units = any(max(one) > "\uffff" for one in chosen if not one.isascii())
-    chosen = budget.ordered(chosen, _utf_16 if two_units else str)
-    return Choice(chosen, by_name, by_exclude, by_include)
+    two_units = any(max(one) > "\uffff" for one in files if not one.isascii())
+    ordered = budget.ordered(files, in_order if two_units else str)
+    return Choice(ordered, by_name, by_exclude, by_include, tests)
+
+
+def _matching(globs: Globs, prefix: str, paths: Sequence[str], budget: Budget) -> set[str]:
+    """Return those of `paths` that `globs` match with `prefix` before them."""
+    return {paths[at] for at in globs.files([prefix + one for one in paths], budget)}
+
+
+def _parted(paths: Sequence[str], is_out: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Return the other `paths`, and those that are out."""
+    return [*filterfalse(is_out, paths)], [*filter(is_out, paths)]
 
 
 _KEPT: LRUCache[tuple[int, Rules, tuple[str, ...]], tuple[Sequence[str], Choice]] = LRUCache(
@@ -121,26 +134,13 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
     return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
 
 
-def told_by_name(by_name: Counter[str], prefix: str, remedy: str) -> Iterator[str]:
+def told_by_name(by_name: Counter[str], prefix: str) -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    `prefix` stands before each path, and the `remedy` behind those of directories. Of several with
-    one name it is that name: `**/build/`.
+    `prefix` stands before each path.
     """
-    names = {path: path.split("/")[-2] for path in by_name if path.endswith("/")}
-    if names:
-        count, several = sum(by_name[path] for path in names), Counter(names.values())
-        shown = {path if several[name] == 1 else f"**/{name}/" for path, name in names.items()}
-        yield f"{count:,} in {first_of(sorted(shown), prefix)}{remedy}"
-    if files := sorted(path for path in by_name if path not in names):
-        yield f"{len(files):,} named {first_of(files, prefix)}"
-
-
-def first_of(paths: Sequence[str], prefix: str) -> str:
-    """Return the first `MAX_NAMED` of `paths` with `prefix`; a directory ends with a slash."""
-    words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
-    return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
-
-
-def _utf_16(path: str) -> bytes:
-    return path.encode("utf-16-be", "surrogatepass")
+    for end, verb in ("/", "in"), ("", "named"):
+        paths = sorted(path for path in by_name if path.endswith("/") == bool(end))
+        shown = paths_in_a_note([prefix + path.removesuffix("/") for path in paths], end)
+        if paths:
+            yield f"{sum(map(by_name.__getitem__, paths)):,} {verb} {shown}"

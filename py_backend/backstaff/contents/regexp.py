@@ -262,15 +262,10 @@ class _Worker:
         import signal
         import subprocess
 
-        try:
-            status = self.process.wait(TICK)
-        except subprocess.TimeoutExpired:
-            return NoMatcher("has closed its output")
-        if status >= 0:
-            return NoMatcher(f"ended with status {status}")
-        if status == -getattr(signal, "SIGALRM", 0):  # its own deadline came first
-            return DeadlineExceeded()
-        return NoMatcher(f"was ended by {signal.Signals(-status).name}")
+        with suppress(subprocess.TimeoutExpired):
+            if self.process.wait(TICK) == -signal.SIGALRM:  # its own deadline came first
+                return DeadlineExceeded()
+        return NoMatcher(f"has ended with status {self.process.returncode}")
 
     def give_back(self) -> None:
         """Keep the process for the next call. Kill it if it still works or enough others wait."""

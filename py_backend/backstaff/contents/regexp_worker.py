@@ -84,9 +84,9 @@ class Job(NamedTuple):
     A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
     without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
     two. `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take
-    the place of files, and `codings` are known of some, by path. `output` is as in `found_in`, and
-    `windows` are by path; other files have `window`. The job ends after `most` files with matches,
-    unless that is 0. If `with_text`, each file with matches has its text in the answer.
+    the place of files. `output` is as in `found_in`, and `windows` are by path; other files have
+    `window`. The job ends after `most` files with matches, unless that is 0. If `with_text`, each
+    file with matches has its text in the answer.
     """
 
     patterns: Sequence[Pattern]
@@ -94,7 +94,6 @@ class Job(NamedTuple):
     prefix: str = ""
     secrets: tuple[str, ...] = ()
     texts: Mapping[str, bytes | str] = {}
-    codings: Mapping[str, str] = {}
     words: Sequence[Sequence[bytes]] = ()
     output: str = "files"
     window: tuple[int, int] = (0, 0)
@@ -278,11 +277,8 @@ def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]
     with Contents(directory, Guard(job.secrets), job.prefix, job.texts) as contents:
         first, data, size = 0, list[bytes | str](), 0
         for number, path in enumerate(paths, 1):
-            one = contents.data(path)
-            if path in job.codings and isinstance(one, bytes):
-                one = judged(one, "utf-8", job.codings[path])
-            data.append(one)
-            size += len(one)
+            data.append(contents.data(path))
+            size += len(data[-1])
             if size >= TOGETHER or number == len(paths):
                 yield first, data
                 first, data, size = number, [], 0

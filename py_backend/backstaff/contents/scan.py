@@ -4,7 +4,7 @@
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
@@ -15,6 +15,8 @@ from backstaff.fs.contents import Contents, Unread
 
 FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
+TWO_JOBS = 4 * FIRST_FILES
+"""Number of files in the first two jobs. Before the third, all files are confirmed."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
 Value = TypeVar("Value")
@@ -44,7 +46,8 @@ class Scan:
     """A pass through `files`, each of which is searched as `job` says; and how far it came.
 
     The job's first pattern is searched for. Its others are looked for until that is found: `likely`
-    gets the numbers of files that can match one of these.
+    gets the numbers of files that can match one of these. Before files are sent, `confirm` gets the
+    number of them all, because the files may come from an older look at the disk.
     The first `looked_at` files are searched, and `unread` has the numbers of those that are no
     text, with the reason. While a process works on a file, `waits_for` counts the files up to that
     one; 0 is none. The caller probably wants no more than `most` matches, so while they are likely
@@ -54,8 +57,8 @@ class Scan:
     files: Sequence[str]
     job: Job
     contents: Contents
-    codings: Mapping[str, str]
     most: float = inf
+    confirm: Callable[[int], None] = lambda _: None
     looked_at: int = 0
     unread: dict[int, Unread] = field(default_factory=dict)
     likely: set[int] = field(default_factory=set)
@@ -102,6 +105,8 @@ class Scan:
 
     def _asked(self, first: int, size: int) -> Asked:
         """Return the job for `size` files from the number `first` on."""
+        if first <= TWO_JOBS:
+            self.confirm(first + size if first < TWO_JOBS else len(self.files))
         paths, job = self.files[first : first + size], self.job
         job = job._replace(
             patterns=job.patterns[: 1 if self.matches else None],
@@ -109,7 +114,6 @@ class Scan:
             prefix=self.contents.prefix,
             secrets=self.contents.guard.globs,
             texts=_of(paths, self.contents.texts),
-            codings=_of(paths, self.codings),
             windows=_of(paths, job.windows),
             most=0 if self.most == inf else max(1, int(self.most) - self.matches),
         )

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import compress
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Self
 from unicodedata import normalize
@@ -16,7 +17,6 @@ from unicodedata import normalize
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.names.guesses import Guesses
 from backstaff.names.ranking import (
     CLOSE,
     MatchKind,
@@ -25,6 +25,7 @@ from backstaff.names.ranking import (
     name_of,
     subsequence,
 )
+from backstaff.names.suggestions import elsewhere, misspelt
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -147,36 +148,34 @@ class Matches:
         `heat` breaks ties. All matches of a glob are equally good, so they keep the order of the
         index. Raises `DeadlineExceeded`.
         """
-        paths, matching, text = self.paths, self.positions, self.query.text
+        paths, matching = self.paths, self.positions
         if self.query.globs is not None:
             return Best([(MatchKind.GLOB, paths[position]) for position in matching[:count]])
-        exact = text if text != text.lower() else ""
-        ranking = Ranking(self.query.words, self.folded, paths, heat, exact)
+        ranking = Ranking(self.query.words, self.folded, paths, heat)
         ranked = ranking.best(matching, max(count, MIN_RANKED), budget)
         guesses, is_cut = list[Ranked](), self.query.kind is SearchKind.FUZZY
         if is_cut:
             with suppress(DeadlineExceeded):
-                guesses.extend(self._guess(ranked, heat, budget.at_most(GUESS_SECONDS)))
+                guesses.extend(self._guess(ranked, budget.at_most(GUESS_SECONDS)))
                 is_cut = False
         known = set(matching) if guesses else set()
         others = sum(position not in known for _, position in guesses)
         merged: dict[int, MatchKind] = {}
-        for kind, position in sorted((*ranked, *guesses), key=lambda match: match[0].order):
+        for kind, position in sorted((*ranked, *guesses), key=itemgetter(0)):
             merged.setdefault(position, kind)
         files = [(kind, paths[position]) for position, kind in merged.items()]
         return Best(files[:count], others, is_cut)
 
-    def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
+    def _guess(self, ranked: Sequence[Ranked], budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, unless a match in `ranked` is close."""
         if any(how in CLOSE for how, _ in ranked):
             return
-        query = self.query
-        guesses = Guesses(query.text, self.paths, self.folded, heat, budget)
+        text, folded = self.query.text, self.folded
         initials = sum(how is MatchKind.INITIALS for how, _ in ranked)
-        if "/" in query.text:
-            yield from ((MatchKind.FOLDER, at) for at in guesses.elsewhere())
-        elif len(query.words) == 1 and initials < FEW:
-            yield from ((MatchKind.SPELLING, at) for at in guesses.misspelt())
+        if "/" in text:
+            yield from ((MatchKind.FOLDER, at) for at in elsewhere(text, folded, budget))
+        elif len(self.query.words) == 1 and initials < FEW:
+            yield from ((MatchKind.SPELLING, at) for at in misspelt(text, folded, budget))
 
 
 def composed(text: str) -> str:

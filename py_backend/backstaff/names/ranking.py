@@ -21,9 +21,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum
 from heapq import nsmallest
-from typing import Self
 
 from backstaff.budget import Budget
 
@@ -55,8 +54,8 @@ AT_ONCE = 16
 """Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
 
 
-class MatchKind(StrEnum):
-    """How a file was found, the surest first, and the heading of such files in an answer.
+class MatchKind(IntEnum):
+    """How a file was found, the surest first.
 
     NAME      the word stands in the name
     PATH      each word stands in the path
@@ -68,23 +67,7 @@ class MatchKind(StrEnum):
     LETTERS   they stand anywhere, in their order
     """
 
-    order: int
-    heading: str
-
-    NAME = "name", "in the name"
-    PATH = "path", "in the path"
-    INITIALS = "initials", "beginnings of words"
-    SPELLING = "spelling", "one letter differs"
-    PIECES = "pieces", "parts of words"
-    FOLDER = "folder", "in another directory"
-    LETTERS = "letters", "letters in this order"
-    GLOB = "glob", ""
-
-    def __new__(cls, value: str, heading: str) -> Self:
-        """Make a member with a `heading`."""
-        member = str.__new__(cls, value)
-        member._value_, member.heading, member.order = value, heading, len(cls.__members__)
-        return member
+    NAME, PATH, INITIALS, SPELLING, PIECES, FOLDER, LETTERS, GLOB = range(8)
 
 
 CLOSE = (MatchKind.NAME, MatchKind.PATH)
@@ -94,23 +77,22 @@ _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, bool, float, int, int, MatchKind]
-"""The order of a path: kind, how well it matches, case, edits, length and position."""
+Key = tuple[MatchKind, int, float, int, int]
+"""The order of a path: kind, how well it matches, edits, length and position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
 
-    Of equally good ones, those stand first that hold `exact`, and then those that were edited more
-    recently, as `heat` says of some originals.
+    Of equally good ones, those stand first that were edited more recently, as `heat` says of some
+    originals.
     """
 
     words: Sequence[str]
     paths: Sequence[str]
     originals: Sequence[str]
     heat: Mapping[str, float]
-    exact: str = ""
 
     def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
@@ -142,12 +124,11 @@ class Ranking:
                 found = {at: key for at in budget.checked(left, AT_ONCE) if (key := step(at))}
                 keys += found.values()
                 left = [at for at in left if at not in found]
-        return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
+        return [(kind, at) for kind, *_, at in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         original = self.originals[at]
-        tie = self.exact not in original, -self.heat.get(original, 0.0)
-        return kind.order, badness, *tie, len(self.paths[at]), at, kind
+        return kind, badness, -self.heat.get(original, 0.0), len(self.paths[at]), at
 
     def _initials(self, at: int) -> Key | None:
         """The key of a path of which the only word is initials, or None."""

@@ -12,6 +12,7 @@ are leaves.
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
 stale, as far as the file system dates changes at once; a file system on a network may be late.
+A search that may end early compares only as far as it comes (`ProjectFiles.confirm`).
 """
 
 import os
@@ -20,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise, repeat
 from operator import attrgetter
 from stat import S_ISDIR
@@ -71,14 +72,16 @@ class Closed(StrEnum):
 class Directory(NamedTuple):
     """A directory of a project: its `path` from the start, "" for the start itself.
 
-    `paths` are those of its files and links, by code point, and `links` names the links. A closed
-    directory was not entered.
+    `paths` are those of its files and links, by code point, and `links` names the links. `ignored`
+    counts the names that git ignores, where an ignored directory is one name. A closed directory
+    was not entered.
     """
 
     path: str
     paths: Sequence[str] = ()
     links: Sequence[str] = ()
     closed: Closed | None = None
+    ignored: int = 0
 
     def names(self) -> list[str]:
         """The names of the files and links."""
@@ -86,22 +89,42 @@ class Directory(NamedTuple):
         return [path[prefix:] for path in self.paths]
 
 
+class Changed(Exception):
+    """A project has changed since the files that were kept of it were found."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectFiles:
     """The files below a directory. Paths are relative to it.
 
-    `directories` are all directories, in pre-order. `paths` has their files and links. `ignored`
-    counts the names that git ignores, where an ignored directory is one name. `expired` says that
-    the time was up and files are missing; `not_applied`, why no `.gitignore` counts, though there
-    is one. The `repository` can be asked while the place is open.
+    `directories` are all directories, in pre-order. `paths` has their files and links. `expired`
+    says that the time was up and files are missing; `not_applied`, why no `.gitignore` counts,
+    though there is one. The `repository` can be asked, and kept files can be confirmed by
+    `is_current`, while the place is open.
     """
 
     directories: Sequence[Directory]
     paths: tuple[str, ...]
     repository: Repository | NoGit
-    ignored: int = 0
     expired: bool = False
     not_applied: NoGit | None = None
+    is_current: Callable[[str], bool] | None = None
+
+    @property
+    def ignored(self) -> int:
+        """The number of names that git ignores."""
+        return sum(one.ignored for one in self.directories)
+
+    def confirm(self, last: str = "") -> None:
+        """Raise `Changed` if there may be other files up to the path `last`; "" is for all."""
+        if self.is_current and not self.is_current(last):
+            raise Changed
+
+    def until(self, last: str) -> "ProjectFiles":
+        """Return the same with those directories alone that may hold a path up to `last`."""
+        is_early = up_to(last)
+        within = [one for one in self.directories if not one.path or is_early(f"{one.path}/")]
+        return replace(self, directories=within)
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
@@ -138,11 +161,26 @@ KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
 )
 
 
-def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
+def in_order(path: str) -> bytes:
+    """The key of a path in the order of answers, by UTF-16 code units."""
+    return path.encode("utf-16-be", "surrogatepass")
+
+
+def up_to(last: str) -> Callable[[str], bool]:
+    """Return a test whether a path is `last` or stands before it, in the order of answers."""
+    if last.isascii():  # then code points have the same order
+        return last.__ge__
+    end = in_order(last)
+    return lambda path: in_order(path) <= end
+
+
+def project_files(
+    place: Place, budget: Budget, *, include_ignored: bool = False, lazily: bool = False
+) -> ProjectFiles:
     """Walk below the directory `place`, or return the files that are kept if nothing has changed.
 
-    With `include_ignored`, no rule counts, and repositories are entered. Raises `PathError` if
-    `place` cannot be read, and `Cancelled`.
+    With `include_ignored`, no rule counts, and repositories are entered. With `lazily`, the caller
+    has to `confirm` the answer. Raises `PathError` if `place` cannot be read, and `Cancelled`.
     """
     directory, begun = place.listing(), time.time_ns()
     repository: Repository | NoGit
@@ -162,8 +200,12 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
         basis.append(repository if isinstance(repository, NoGit) else "")
     key = (place.root.path, place.relative, include_ignored)
     kept = KEPT.get(key)
-    if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
-        return replace(kept.found, repository=repository)
+    if kept and kept.basis == (*basis,):
+        is_current = partial(_is_current, kept, directory, budget)
+        if lazily:
+            return replace(kept.found, repository=repository, is_current=is_current)
+        if is_current(""):
+            return replace(kept.found, repository=repository)
     look = _Look(git, budget, include_ignored)
     look.hide(git.inside if git else "")
     why = look.unanswered or (repository if isinstance(repository, NoGit) else None)
@@ -174,7 +216,6 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
         look.directories,
         tuple(chain.from_iterable(one.paths for one in look.directories)),
         repository,
-        look.ignored,
         walk.expired,
         why if look.has_rules and not include_ignored else None,
     )
@@ -207,20 +248,23 @@ def is_young(stamp: Stamp, now: int) -> bool:
     return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
 
 
-def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
-    """Whether a walk of the open `directory`, the start of `kept`, would find the same."""
-    entered: dict[str, list[Named]] = {path: [] for path in kept.watches}
-    for path in filter(None, kept.watches):  # in pre-order, as the walk was
-        above, _, name = path.rpartition("/")
-        entered[above].append((name, _DIRECTORY))
+def _is_current(kept: _Kept, directory: int, budget: Budget, last: str) -> bool:
+    """Whether a walk of the open `directory`, the start of `kept`, would find the same.
+
+    Unless `last` is "", only directories count that may hold a path up to `last`.
+    """
+    is_early = up_to(last)
 
     def compare(opened: int, path: str) -> Sequence[Named]:
-        watch = kept.watches[path]
+        watch, prefix = kept.watches[path], f"{path}/" if path else ""
         names = watch if len(watch) < budget.STRIDE else budget.within(watch)
         stamps = [stamp_of(status) for status in HANDLES.lstats(names, opened)]
         if stamps != list(watch.values()):
             raise PathError("it has changed")
-        return entered[path]
+        entered = [name for name in watch if prefix + name in kept.watches]
+        if last:
+            entered = [name for name in entered if is_early(f"{prefix}{name}/")]
+        return list(zip(entered, repeat(_DIRECTORY)))
 
     try:
         with Walk(directory, compare, budget) as walk:
@@ -242,7 +286,6 @@ class _Look:
     """The reason why git gave no answer, perhaps a fifo: it would take as long again."""
     has_gitlinks: bool = False
     directories: list[Directory] = field(default_factory=list)
-    ignored: int = 0
     has_rules: bool = False
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
@@ -299,9 +342,9 @@ class _Look:
         if not self.include_ignored:
             left_out |= {name for name in links if name.startswith(".#")}
             left_out |= {name for name in files if name[0] == name[-1] == "#" and name != "#"}
-        if hidden := self.hidden.get(path, set()) - left_out:
-            self.ignored += len(hidden.intersection(chain(*groups)))
-            left_out |= hidden
+        hidden = self.hidden.get(path, set()) - left_out
+        ignored = len(hidden.intersection(chain(*groups))) if hidden else 0
+        left_out |= hidden
         files, links, directories = (
             [name for name in names if name not in left_out] for names in groups
         )
@@ -310,7 +353,7 @@ class _Look:
         if links:
             files = sorted(files + links)
         paths = tuple([prefix + name for name in files])
-        self.directories.append(Directory(path, paths, tuple(links)))
+        self.directories.append(Directory(path, paths, tuple(links), None, ignored))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _is_closed(self, directory: int, path: str, has_dot_git: bool) -> bool:  # noqa: FBT001

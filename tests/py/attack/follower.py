@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from backstaff.names.ranking import MatchKind
 from backstaff.server import Reply, Server
 
 Call = tuple[str, dict[str, object]]
@@ -236,16 +235,8 @@ def _flags(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    words, also = found.groups()
-    given = {"include_ignored": True} if also else {}
-    for word in re.findall(_DIRECTORY, words):
-        if "**/" not in word:  # which stands for several
-            yield same(answer, root_path=named(word)[0], **given)
-
-
-def _text_in_files(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    given = {"pattern": answer.given["query"], "literal": True, "root_path": answer.path}
-    yield "workspace/regexp_search", given
+    for word in re.findall(_DIRECTORY, found[1]):
+        yield same(answer, root_path=named(word)[0], offset=0)
 
 
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:
@@ -256,7 +247,7 @@ def _nothing(_: Answer, __: re.Match[str]) -> Iterator[Call]:
     yield from ()
 
 
-_DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,]|$)"""
+_DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,;]|$)"""
 _DIRECTORIES = rf"((?:{_DIRECTORY} ?)+)"
 _QUOTED = r"""('[^']*'|"(?:[^"\\]|\\.)*")"""
 RULES: tuple[tuple[str, Rule], ...] = (
@@ -276,13 +267,13 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r'more by path="dir"', _map_path),
     (r'more by path="dir" or max_tokens', _map_tokens),
     (r"dir/\(git\) is a repository of its own: give it as path", _map_path),
-    (r"(?:repository|repositories) within, to be given as path: (.*)", _repositories),
+    (r"(?:repository|repositories) within: (.*); give a directory as path", _repositories),
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
-    (r"ignored files? match(?:es)?: include_ignored shows", _include_ignored),
+    (r"names? (?:is|are) ignored by git: include_ignored searches them", _include_ignored),
     (rf"^the query reads as a glob: {_QUOTED} with kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (rf"^(?:no file matches (?:include|exclude) .*: )?{_QUOTED} matches \d+ files?$", _other_words),
-    (r"^no file matches (?:include|exclude) [^:]*$", _nothing),
+    (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
+    (r"^no file matches include [^:]*$", _nothing),
     (r"^the pattern matches the empty text", _also("literal", value=True)),
     (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
     (r"^the best files for these words: |^words: ", _nothing),
@@ -290,16 +281,14 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
-    (r"regexp_search searches what is in files", _text_in_files),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
-    (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
-    (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
-    (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
+    (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
+    (rf"within: {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ is after the last of", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),

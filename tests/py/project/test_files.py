@@ -27,7 +27,7 @@ from backstaff.project.running_git import NoGit
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import RandomRepository, alone, git
-from tests.py.trees import Plant
+from tests.py.trees import Plant, plant, settle
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,16 +55,6 @@ def files(found: ProjectFiles) -> list[str]:
 def whole(found: ProjectFiles) -> tuple[object, ...]:
     """Everything that was found, for comparing."""
     return list(found.paths), list(found.directories), found.ignored, found.not_applied
-
-
-def settle(root: Path) -> None:
-    """Wait until the latest change below `root` is old enough to have a stamp."""
-    probe = root.parent / "clock"
-    while True:
-        probe.write_text("")
-        newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
-        if probe.stat().st_ctime_ns - newest > 2 * RACY_NS:
-            return
 
 
 def fresh(root: Path) -> tuple[object, ...]:
@@ -378,6 +368,41 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             repository.confuse(place)
         case _:
             os.utime(place, (1, 1))
+
+
+@pytest.mark.slow
+def test_what_is_confirmed_up_to_a_path_is_there_up_to_it(folder: Path) -> None:
+    chance = random.Random(8)  # noqa: S311
+    repository = RandomRepository(folder / "R", 9, exotic=False)
+    repository.make()
+    plant(repository.root, {"~/a/x": "", "~/b/x": ""})
+    later = 0
+    for number in range(times(1 / 4)):
+        settle(repository.root)
+        project_files.KEPT.clear()
+        found_in(repository.root)
+        if number % 2:
+            (repository.root / f"~/b/{number}").touch()
+        else:
+            with suppress(subprocess.CalledProcessError):
+                mutate(repository, chance, number)
+        with Root(str(repository.root)) as root, root.resolve(".") as place:
+            kept = project_files.project_files(place, Budget(), lazily=True)
+            project_files.KEPT.clear()
+            now = project_files.project_files(place, Budget())
+            for last in kept.paths[::4]:
+                with suppress(project_files.Changed):
+                    kept.confirm(last)
+                    assert up_to(now, last) == up_to(kept, last), (number, last)
+                    later += whole(now) != whole(kept)
+    assert later, "some changes are after the path"
+
+
+def up_to(found: ProjectFiles, last: str) -> tuple[object, ...]:
+    """Return what is found up to the path `last`."""
+    until = found.until(last)
+    paths = list(filter(project_files.up_to(last), found.paths))
+    return paths, until.ignored, [(one.path, one.closed) for one in until.directories]
 
 
 @pytest.mark.slow

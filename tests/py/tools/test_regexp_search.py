@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
+from backstaff.fs.handles import Descriptors
 from backstaff.fs.secrets import OPEN
+from backstaff.project.files import KEPT
 from backstaff.render.lines import counted
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -26,7 +28,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import Plant
+from tests.py.trees import Plant, settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -55,6 +57,26 @@ def test_match_never_crosses_the_end_of_a_line(tree: Plant) -> None:  # search 1
     assert "within one line" in search(root, r"a\nb").text
 
 
+def test_pattern_that_matches_the_empty_text_is_told(tree: Plant) -> None:
+    root = tree({"t": "a || b\nc\n", "a/u.py": "", "a/v.py": ""})
+    told = "[the pattern matches the empty text, so every line matches: literal=true"
+    for pattern in ("a || b", "a|", "|a", "z*"):
+        assert told in search(root, pattern).text, pattern
+    for pattern in ("a", "^", "b$", r"\b", "(?=a)"):
+        assert told not in search(root, pattern).text, pattern
+    assert told not in search(root, "a || b", literal=True).text
+
+
+def test_pattern_that_reads_as_a_glob_names_include(tree: Plant) -> None:
+    root = tree({"a/u.py": "", "a/v.py": ""})
+    for pattern in ("*.py", "*needle*", "**/*.ts", "?.py", "*.{py,js}", "(?:*foo*)", "*.py|*.js"):
+        assert search(root, pattern).text.endswith("; include takes globs of files"), pattern
+    for pattern in ("(foo", "(?foo", "[a"):
+        assert "include" not in search(root, pattern).text
+    assert "[the pattern reads as a glob: include takes globs]" in search(root, "a/*.py").text
+    assert "glob" not in search(root, "a/*py").text
+
+
 def test_empty_file_has_no_line_and_a_last_newline_begins_none(tree: Plant) -> None:  # search 1
     root = tree({"empty": "", "one": "a\n", "two": "a\n\n"})
     assert found(root, "^$") == [("two", 2, 1, "")]
@@ -79,7 +101,7 @@ def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tup
     contents = Contents(directory, OPEN, "", {"a": text.encode()})
     try:
         with Matchers(Budget()) as matchers:
-            found = list(Scan(["a"], job, contents, {}).hits(matchers))
+            found = list(Scan(["a"], job, contents).hits(matchers))
     finally:
         os.close(directory)
     return [match[:3] for one in found for match in one.matches]
@@ -160,16 +182,19 @@ def test_pages_hold_each_match_once(
 
 @pytest.mark.parametrize(
     ("output", "total", "what"),
-    [("content", 3, "matches"), ("files", 2, "files with matches"), ("count", 2, "files with m")],
+    [
+        ("content", 3, "matches"),
+        ("files", 2, "files with matches"),
+        ("count", 2, "files with matches"),
+    ],
 )
 def test_offset_after_the_last_match_is_told_with_the_total(
     tree: Plant, output: str, total: int, what: str
 ) -> None:
     root = tree({"a": "x x", "b": "x", "c": ""})
     for offset in (total, 40):
-        head, note, _ = search(root, "x", output=output, offset=offset).text.splitlines()
-        assert head.startswith(f"No more {what}")
-        assert note == f"[offset {offset} is after the last of {total}]"
+        head = search(root, "x", output=output, offset=offset).text.splitlines()[0]
+        assert head.startswith(f"No more {what} than {total} for")
     for_nothing = search(root, "X", output=output, offset=1).text
     assert not for_nothing.startswith(("Files 2", "No more"))
     assert "2 files match without regard to case: flags=i" in for_nothing
@@ -184,7 +209,8 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     reply = search(root, "hit", include=["**"], include_ignored=True)
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
-    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more, to be given as root_path"
+    folders = "src/.vscode/ src/build/ src/dist/ src/node_modules/ src/target/"
+    told = f"5 in {folders}; give a directory as root_path"
     assert last_line(reply) == f"[not searched: {told}]"
 
 
@@ -194,13 +220,10 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     git(root, "add", ".")
     reply = search(root, "hit")
     assert last_line(reply) == (
-        '[not searched: 1 in "a b/build"/, to be given as root_path, 1 named "a b/dist"]'
+        '[not searched: 1 in "a b/build"/, 1 named "a b/dist"; give a directory as root_path]'
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
-    (root / "build").mkdir()
-    (root / "build/x").write_text("hit")
-    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "hit"))
     below = search(root, "hit", root_path="a b")
     assert ' 1 in "a b/build"/, ' in last_line(below)
 
@@ -215,12 +238,12 @@ def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> Non
     root = tree({"src/build/x.js": "hit", "src/build/y.css": "hit", "src/z.py": "hit"})
     for root_path in (".", "src"):
         reply = search(root, "hit", include=["**/*.js"], root_path=root_path)
-        assert "1 in src/build/, to be given as root_path" in last_line(reply)
+        assert "1 in src/build/; give a directory as root_path" in last_line(reply)
     assert [one[0] for one in found(root, "hit", include=["**/*.js"], root_path="src/build")] == [
         "src/build/x.js"
     ]
     both = search(root, "hit", include=["src/**"], exclude=["src/z.*"])
-    assert "2 in src/build/, to be given as root_path" in last_line(both)
+    assert "2 in src/build/; give a directory as root_path" in last_line(both)
 
 
 def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant) -> None:
@@ -298,8 +321,8 @@ def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> No
 
 
 def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
-    root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcd"})
-    told = "4 over 1 MiB (d/a.json d/b.json d/c.json and 1 more)"
+    root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcdefg"})
+    told = "7 over 1 MiB (d/a.json d/b.json d/c.json d/d.json d/e.json and 2 more)"
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
 
 
@@ -354,8 +377,88 @@ def test_unsaved_text_of_a_file_as_root_path_is_searched(tree: Plant) -> None:
 def test_files_after_the_last_match_of_a_page_are_told(tree: Plant) -> None:
     root = tree({"a": "hit\nhit\n", "b.bin": "\0hit", "c.bin": "\0hit", "d": "hit"})
     early = search(root, "hit", max_results=1)
-    assert last_line(early) == "[not searched: 3 left for later pages]"
+    assert last_line(early) == "[not searched: later files]"
+    assert early.text.startswith("Matches 1-1 for /hit/ (the first 1 file searched)\n")
     assert last_line(search(root, "hit", max_results=3)) == "[not searched: 2 binary]"
+
+
+def test_page_counts_what_is_left_out_up_to_its_last_file(tree: Plant) -> None:
+    root = tree(
+        {
+            "a/hit": "hit\n",
+            "b/hit": "hit\nhit\n",
+            "c/hit": "hit\n",
+            "a/x.log": "",
+            "c/x.log": "",
+            "a/build/x": "hit",
+            "c/build/x": "hit",
+            "a/test_x.py": "",
+            "c/test_x.py": "",
+            "a/out": "",
+            "c/out": "",
+            ".gitignore": "*.log",
+        }
+    )
+    git(root, "init", "-q")
+    git(root / "c", "init", "-q", "x")
+    (root / "c/x/y").touch()
+    asked = {"include": ["**/hit", "**/*.py", "**/build/**"], "exclude_tests": True}
+    early = search(root, "hit", max_results=1, **asked)
+    skipped, wanted = data_of(early)["skipped"], {"ignored": 1, "excluded": 3, "repositories": 0}
+    assert {key: skipped[key] for key in wanted} == wanted
+    assert last_line(early) == (
+        "[not searched: 1 ignored by git, 1 file of tests, later files, 1 in a/build/; give"
+        " a directory as root_path]"
+    )
+    whole, wanted = data_of(search(root, "hit", **asked))["skipped"], {"ignored": 2, "excluded": 5}
+    assert {key: whole[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("name", ["a/new", "b/new", "a-/new", "0", "a/d/new", "b/.gitignore"])
+def test_page_of_files_that_are_kept_misses_none_and_has_no_ghost(tree: Plant, name: str) -> None:
+    texts = {f"{folder}/hit{number}": "hit\n" for folder in "abcd" for number in range(20)}
+    root = tree({**texts, "a/d/hit": "hit\n", "a-b/hit": "hit\n"})
+    git(root, "init", "-q")
+    settle(root)
+    first = found(root, "hit", max_results=30)
+    assert found(root, "hit", max_results=30) == first
+    new = root / name
+    new.parent.mkdir(exist_ok=True)
+    new.write_text("hit*\n")
+    changed = found(root, "hit", max_results=30)
+    assert changed == anew(root, max_results=30)
+    settle(root)
+    assert found(root, "hit", max_results=30) == changed
+    new.unlink()
+    (root / "d/hit0").unlink()
+    (root / "b/hit1").unlink()
+    assert found(root, "hit", max_results=30) == anew(root, max_results=30)
+    assert found(root, "hit", max_results=500) == anew(root, max_results=500)
+
+
+def anew(root: Path, **asked: object) -> list[tuple[object, ...]]:
+    """Search without the files that are kept."""
+    KEPT.clear()
+    return found(root, "hit", **asked)
+
+
+def test_early_page_asks_for_the_stamps_of_few_directories(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{a}/{b}/x": "hit\n" for a in "abcdefgh" for b in range(20)})
+    settle(root)
+    assert len(found(root, "hit", max_results=160)) == 160
+    asked, lstats = list[str](), Descriptors.lstats
+
+    def noted(self: Descriptors, names: Iterable[str], directory: int) -> list[os.stat_result]:
+        asked.extend(names)
+        return lstats(self, names, directory)
+
+    monkeypatch.setattr(Descriptors, "lstats", noted)
+    assert len(found(root, "hit", max_results=3)) == 3
+    assert 0 < len(asked) < 60
+    assert found(root, "nothing") == []
+    assert len(asked) > 160
 
 
 def ten_places(tree: Plant) -> Path:
@@ -428,7 +531,9 @@ def test_repositories_within_are_named(tree: Plant) -> None:  # search 3
     root = tree({"a": "hit", "inner/b": "hit"})
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
-    assert "1 repository within, to be given as root_path: inner/" in last_line(search(root, "hit"))
+    assert "1 repository within: inner/; give a directory as root_path" in last_line(
+        search(root, "hit")
+    )
 
 
 def test_root_that_is_a_link_is_no_directory(tree: Plant) -> None:  # search 4

@@ -3,17 +3,13 @@
 import json
 import os
 import string
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.fs.root import Place
 from backstaff.names import suggestions
-from backstaff.names.ranking import MatchKind
-from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -45,10 +41,7 @@ def rows(reply: Reply) -> list[str]:
 
 
 def notes(reply: Reply) -> list[str]:
-    headings = [f"[{kind.heading}]" for kind in MatchKind]
-    lines = reply.text.splitlines()
-    known = {*headings, "[workspace/regexp_search searches what is in files]"}
-    return [line for line in lines if line.startswith("[") and line not in known]
+    return [line for line in reply.text.splitlines() if line.startswith("[")]
 
 
 # ---------------------------------------------------------------------------- found files
@@ -85,11 +78,9 @@ def test_substring_allows_no_gaps(tree: Plant) -> None:
     assert len(everything) == 6
 
 
-def test_case_decides_only_among_equals(tree: Plant) -> None:
+def test_case_does_not_matter(tree: Plant) -> None:
     root = tree(PROJECT)
-    assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
-    assert set(found(root, "TREE")) == set(found(root, "tree"))
-    assert found(root, "Tree", kind="substring")[0] == "docs/Tree.md"
+    assert found(root, "TREE") == found(root, "tree")
     assert found(root, "README") == found(root, "readme") == ["README.md"]
 
 
@@ -166,15 +157,12 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
     root = tree(PROJECT)
     reply = search(root, "tree")
     assert reply.text.splitlines()[1:] == [
-        "[in the name]",
         *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
-        *("[in the path]", "src/tree/walk.py"),
+        "src/tree/walk.py",
     ]
     assert data_of(reply)["how"] == [*["name"] * 5, "path"]
-    initials = search(root, "tre ear")
-    assert initials.text.splitlines()[1:3] == ["[parts of words]", "src/tokens_read_early.py"]
-    second = search(root, "tree", offset=5)
-    assert second.text.splitlines()[1] == "[in the path]"
+    assert data_of(search(root, "tre ear"))["how"] == ["pieces"]
+    assert data_of(search(root, "tree", offset=5))["how"] == ["path"]
     assert data_of(search(root, "**", kind="glob", max_results=2))["how"] == ["glob", "glob"]
 
 
@@ -183,8 +171,7 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     reply = search(root, "app/walk.py")
     assert reply.text == (
         "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
-        "[in another directory]\nlib/walk.py\nother/walk.py\n"
-        "[workspace/regexp_search searches what is in files]\n"
+        "lib/walk.py\nother/walk.py\n"
     )
     one = search(root, "wlak.py").text.splitlines()[0]
     assert one == "No file matches 'wlak.py' exactly: 2 guesses (fuzzy; 2 searched in ./)"
@@ -192,27 +179,6 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
     assert found(root, "app/walk.py", offset=1) == ["other/walk.py"]
-
-
-@pytest.mark.parametrize(
-    ("query", "kind", "told"),
-    [
-        ("def run", "fuzzy", True),
-        ("def run", "substring", True),
-        ("*.rs", "glob", False),
-        ("walk", "fuzzy", False),
-    ],
-)
-def test_search_of_contents_is_named_where_no_path_matches(
-    tree: Plant,
-    query: str,
-    kind: str,
-    told: bool,  # noqa: FBT001
-) -> None:
-    given, context = {"query": query, "kind": kind}, {"root": str(tree({"lib/walk.py": ""}))}
-    for_model = SERVER.call("workspace/search_files", given, context | {"for_model": True})
-    assert ("[regexp_search searches what is in files]" in for_model.text) is told
-    assert not data_of(for_model)["notes"], "people who type a name see these"
 
 
 def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
@@ -327,33 +293,12 @@ def test_json_is_the_data(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- nothing found
 
 
-def test_only_ignored_files_match_is_told(tree: Plant) -> None:
+def test_that_git_ignores_names_is_told_where_nothing_matches(tree: Plant) -> None:
     root = tree({**GIT, ".gitignore": "*.o\n", "main.o": "", "x": ""})
-    assert notes(search(root, "main"))[0] == "[1 ignored file matches: include_ignored shows them]"
-
-
-def test_ignored_files_are_searched_for_a_moment_and_the_rest_is_told(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ignored = {f".venv/lib/m{n}.py": "" for n in range(9)}
-    root = tree({**GIT, ".gitignore": ".venv\n", "x": "", **ignored})
-    with monkeypatch.context() as patch:
-        patch.setattr(search_files, "IGNORED_SECONDS", 0.0)
-        said = "[not all ignored files were searched: include_ignored shows them]"
-        assert notes(search(root, "m1.py"))[0] == said
-    assert notes(search(root, "m1.py"))[0].startswith("[1 ignored file matches: ")
-    walk = project_files
-
-    def walk_in_part(
-        place: Place, budget: Budget, *, include_ignored: bool = False
-    ) -> ProjectFiles:
-        assert not include_ignored or budget.left() <= search_files.IGNORED_SECONDS
-        found = walk(place, budget, include_ignored=include_ignored)
-        return replace(found, expired=include_ignored)
-
-    monkeypatch.setattr(search_files, "project_files", walk_in_part)
-    said = "[at least 9 ignored files match: include_ignored shows them]"
-    assert notes(search(root, "m .py"))[0] == said
+    told = "[1 name is ignored by git: include_ignored searches them]"
+    assert notes(search(root, "main"))[0] == told
+    assert notes(search(root, "x")) == []
+    assert found(root, "main", include_ignored=True) == ["main.o"]
 
 
 def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
@@ -454,7 +399,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
     told = notes(search(root, "main"))
-    assert told[-1] == "[not searched: 1 repository within, to be given as path: inner/]"
+    assert told[-1] == "[not searched: 1 repository within: inner/; give a directory as path]"
     assert found(root, "main", path="inner") == ["inner/main"]
 
 
@@ -548,7 +493,7 @@ def test_directory_in_a_note_can_be_given_as_path(tree: Plant) -> None:
     git(root, "init", "-q")
     git(root / "sub/inner", "init", "-q")
     (note,) = notes(search(root, "a", path="sub"))
-    path = note.removesuffix("/]").rpartition(": ")[2]
+    path = note.partition(": ")[2].partition(": ")[2].partition("/;")[0]
     assert found(root, "f", path=path) == ["sub/inner/f"]
 
 

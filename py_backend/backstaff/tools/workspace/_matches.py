@@ -33,21 +33,11 @@ from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
-_IMPORTS = {
-    language: re.compile(pattern)
-    for pattern, languages in {
-        r"(?:from +\S+ +)?import\b": ("python",),
-        r"import\b(?!\s*\()": ("javascript", "typescript", "java", "kotlin", "swift"),
-        r"import +\"": ("go",),
-        r"(?:pub(?:\(\w+\))? +)?use\b": ("rust",),
-        r"#\s*include\b": ("c", "cpp"),
-        r"using +[\w.]+;": ("csharp",),
-        r"require(?:_relative)? ": ("ruby",),
-        r"\(require '": ("elisp",),
-    }.items()
-    for language in languages
-}
-"""Lines that import, by language."""
+_IMPORT = re.compile(
+    r"(?:from +\S+ +)?import\b(?!\s*\()|#\s*include\b|require(?:_relative)? |\(require '"
+    r"|(?:(?:pub(?:\(\w+\))? +)?use|using) +[\w:{}., *]+;"
+)
+"""Lines that import, in any language."""
 _AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
 """A word in a match, by which the pattern aims at imports."""
 IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"
@@ -64,8 +54,9 @@ WHOLE_SHARE = 2
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
-Row = tuple[str, str]
-"""The text of a match, and the rows that matches share, for a page that ends there."""
+Row = tuple[str, str, int]
+"""The text of a match; the rows that matches share, for a page that ends there; and the number of
+matches that it stands for: the last row of a file may count others."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
@@ -109,9 +100,9 @@ def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[It
 
 
 def rows(
-    found: Sequence[Hits], outlines: Mapping[str, Outline], lines: int | None, limit: int
+    found: Sequence[Hits], made: Mapping[str, Outline], lines: int | None, limit: int
 ) -> list[Row]:
-    """Return the row of each match, with so many `lines` around it.
+    """Return the row of each match, with so many `lines` around it; outlines are `made`.
 
     If `lines` is None, up to three matches have lines of the definition around them as far as they
     take no more than `limit` bytes; those that begin one have all of it if it takes a half.
@@ -120,59 +111,52 @@ def rows(
     if lines is None and 0 < count <= THREE:
         beside = Around(ALONE if count == 1 else ONE_OF_THREE, within=True)
         for around, most in (replace(beside, whole=True), limit // WHOLE_SHARE), (beside, limit):
-            made = [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
-            if sum(map(size, made)) <= most:
-                return [(row, "") for row in made]
-    shared = _shared(found, outlines) if count > FEW and not lines else [{} for _ in found]
+            all_rows = [row for one in found for row in _rows_of(one, around, made.get(one.path))]
+            if sum(map(size, all_rows)) <= most:
+                return [(row, "", 1) for row in all_rows]
+    is_many = count > FEW and not lines
+    shared = [
+        [_word(one.path, each, made.get(one.path)) if is_many else "" for each in one.matches]
+        for one in found
+    ]
+    if not any("" in words and one.path in made for one, words in zip(found, shared, strict=True)):
+        # No other code has matches.
+        shared = [[word * (word == IMPORTS) for word in words] for words in shared]
     return [
         row
         for one, words in zip(found, shared, strict=True)
-        for row in _with_ends(one, Around(lines or 0), outlines.get(one.path), words)
+        for row in _with_ends(one, Around(lines or 0), made.get(one.path), words)
     ]
 
 
-def _shared(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> list[dict[int, str]]:
-    """Return the matches of each file that share a row: the word that begins it, by their numbers.
-
-    Those in tests and in headed text do so only if other code has matches.
-    """
-    shared, has_code = list[dict[int, str]](), False
-    for one in found:
-        made, words = outlines.get(one.path), dict[int, str]()
-        for position, match in enumerate(one.matches):
-            number, start, end, left, _, part, _ = match
-            if is_test_file(one.path) or (made and _in_test(number, made)):
-                words[position] = TESTS
-            elif made and made.language in HEADINGS:
-                words[position] = DOCS
-            elif made and made.in_comment(number):
-                words[position] = COMMENTS
-            elif made and not (left or made.around(number)):
-                pattern = _IMPORTS.get(made.language)
-                if pattern and pattern.match(part) and not _AIMED.search(part, start, end):
-                    words[position] = IMPORTS
-        has_code = has_code or (made is not None and len(words) < len(one.matches))
-        shared.append(words)
-    if has_code:
-        return shared
-    return [{at: word for at, word in words.items() if word == IMPORTS} for words in shared]
-
-
-def _in_test(number: int, made: Outline) -> bool:
-    inner = made.around(number)
-    return inner is not None and any(one.is_test for one in (*made.above(inner), inner))
+def _word(path: str, match: Match, made: Outline | None) -> str:
+    """Return the word of the row that `match` shares with others; "" if it stands alone."""
+    number, start, end, left, _, part, _ = match
+    inner = made.around(number) if made else None
+    if is_test_file(path) or (
+        made and inner and any(one.is_test for one in (*made.above(inner), inner))
+    ):
+        return TESTS
+    if made is None:
+        return ""
+    if made.language in HEADINGS:
+        return DOCS
+    if made.in_comment(number):
+        return COMMENTS
+    is_import = not (left or inner) and _IMPORT.match(part) and not _AIMED.search(part, start, end)
+    return IMPORTS if is_import else ""
 
 
 def _with_ends(
-    found: Hits, around: Around, outline: Outline | None, shared: Mapping[int, str]
+    found: Hits, around: Around, outline: Outline | None, shared: Sequence[str]
 ) -> Iterator[Row]:
     """Yield the row of each match. Those with one word of `shared` share a row below the others."""
-    others = [match for at, match in enumerate(found.matches) if at not in shared]
+    others = [match for match, word in zip(found.matches, shared, strict=True) if not word]
     rows = _rows_of(replace(found, matches=others), around, outline)
     head, listed = f"{path_in_text(found.path)}\n", dict[str, dict[int, None]]()
     for position, match in enumerate(found.matches):
         row = ""
-        if word := shared.get(position):
+        if word := shared[position]:
             listed.setdefault(word, {})[match[0]] = None  # each line is shown once
         else:
             row, head = next(rows), ""
@@ -181,7 +165,12 @@ def _with_ends(
             for word, lines in listed.items()
         )
         end = end and head + end
-        yield (row, end) if position + 1 < len(found.matches) else (row + end, "")
+        if position + 1 < len(found.matches):
+            yield row, end, 1
+            continue
+        if found.folded:
+            end += f"+{found.folded} more in this file: give it as root_path\n"
+        yield row + end, "", 1 + found.folded
 
 
 def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Reasons for an empty answer of a search of contents, and for one that its author may not expect.
+"""What is said where a search of contents finds nothing, or ends with an error.
 
 Each reason is tried: a note about another pattern or glob says how many files that one matches.
 """
@@ -15,13 +15,13 @@ from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Scan
 from backstaff.contents.words import question
-from backstaff.errors import DeadlineExceeded
+from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
-from backstaff.render.lines import paths_in_a_note, plural
-from backstaff.render.names import quote
+from backstaff.render.lines import counted, paths_in_a_note, plural
+from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
-from backstaff.tools.workspace._searched import WALK_SHARE, Searched
+from backstaff.tools.workspace._searched import WALK_SHARE, Pass, Searched
 
 SECONDS = 1.0
 """Maximum number of seconds for one search for another pattern."""
@@ -35,6 +35,8 @@ _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
 """The beginning of a pattern with flags."""
 _PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
+_GLOB = re.compile(r"(?:(?:.*\||\(\?:)?\*|\?[\w.]).*|[\w./-]*/\*\.\w+", re.DOTALL)
+"""A pattern that is no regular expression, or hardly any, but a glob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +63,16 @@ class Wording:
             variants[text, ignore_case] = note
         return variants
 
-
-def about_globs(
-    searched: Searched,
-    include: Sequence[str],
-    exclude: Sequence[str],
-    within: Matchers,
-    *,
-    is_empty: bool,
-) -> Iterator[Note]:
-    """Say that `include` leaves no file, or `exclude` all, and which glob would do otherwise.
-
-    If the answer `is_empty`, say as well which glob of `include` would match more files deeper.
-    That excluded directories have such files, the last line of the answer says.
-    """
-    prefix, choice, excluded = searched.prefix, searched.choice, searched.rules.excluded
-    wrong = [("include", include)] * bool(include and not (choice.files or searched.tests))
-    wrong += [("exclude", exclude)] * bool(exclude and choice.files and not choice.by_exclude)
-    if not (wrong or is_empty):
-        return
-    files = [prefix + one for one in searched.project.paths if not above_excluded(one, excluded)]
-    budget = within.budget.at_most(suggestions.SECONDS)
-    for name, globs in wrong:
-        why = suggestions.deeper_glob(globs[0], files, budget)
-        text = f"no file matches {name} {quote(globs[0])}"
-        yield Note(NoteKind.PATTERN, text + (f": {why}" if why else ""))
-    if is_empty and choice.files and not choice.by_exclude:
-        deeper = filter(None, (suggestions.deeper_glob(one, files, budget) for one in include))
-        yield from (Note(NoteKind.PATTERN, one) for one in islice(deeper, 1))
+    def refusal(self, error: BadRegexp, python: str) -> ToolError:
+        """Return the tool's error for `error`, which the pattern raised as `python` has it."""
+        where = "" if error.position is None else f" (at character {error.position + 1})"
+        # The position counts in the translated pattern, which is not the caller's.
+        of = "" if self.pattern == python or not where else f" in {quote(python)}"
+        remedy = "write it for Python's re, or give literal=true to look for the text"
+        remedy += "; include takes globs of files" * bool(_GLOB.fullmatch(self.pattern))
+        problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
+        details = {"problem": problem, "remedy": remedy, "reason": str(error)}
+        return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +84,16 @@ class Near:
     scan: Scan
     matchers: Matchers
 
-    def reasons(self, *, ignored: bool) -> Iterator[Note]:
+    def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
         """Yield reasons why nothing matches, as long as there is time.
 
-        They are about other patterns and, if `ignored`, about the files that git ignores. Raises
-        `Cancelled`.
+        They are about the globs of `include`, other patterns and, if `ignored`, the files that git
+        ignores. Raises `Cancelled`.
         """
         project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
+            if include:
+                yield from self._about_globs(include)
             if self.scan.matches:
                 told = plural(self.scan.matches, "match is", "matches are")
                 text = f"{told} on no line that defines something"
@@ -118,12 +104,26 @@ class Near:
             if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
                 yield from self._about_ignored()
 
+    def _about_globs(self, include: Sequence[str]) -> Iterator[Note]:
+        """Yield a glob that would match more files deeper, or the first if no file is left."""
+        paths, excluded = self.searched.project.paths, self.searched.rules.excluded
+        files = [self.searched.prefix + one for one in paths if not above_excluded(one, excluded)]
+        budget, choice = self.matchers.budget.at_most(suggestions.SECONDS), self.searched.choice
+        globs = () if choice.by_exclude else include
+        deeper = (suggestions.deeper_glob(one, files, budget) for one in globs)
+        why = next(filter(None, deeper), "")
+        if not (choice.files or choice.tests):
+            why = f"no file matches include {quote(include[0])}{': ' * bool(why)}{why}"
+        yield from [Note(NoteKind.PATTERN, why)] * bool(why)
+
     def _about_patterns(self) -> Iterator[Note]:
         pattern, ignore_case = self.wording.python()
         likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
         for variant, note in self.wording.variants().items():
             if told := self._count(likely, variant):
                 yield replace(note, text=f"{told} {note.text}")
+        if _GLOB.fullmatch(self.wording.pattern):
+            yield Note(NoteKind.PATTERN, "the pattern reads as a glob", "include takes globs")
         over_lines = "s" in self.wording.flags or _OVER_LINES.search(pattern)
         if not over_lines:
             return
@@ -178,3 +178,24 @@ class Near:
     def _within_seconds(self) -> Matchers:
         """Return the same processes, for `SECONDS` at most."""
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
+
+
+def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
+    """Return the error that says how far the search came, and how to narrow it (search 5).
+
+    It names the first files with matches, and no match. `passed_ms` is how long the search took,
+    and `more` names the argument for more time, if that would help.
+    """
+    how_far = "no file was searched yet"
+    if found and (number := found.scan.waits_for or found.scan.looked_at):
+        prefix, files = found.searched.prefix, found.scan.files
+        nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
+        paths = [prefix + one.path for one in found.hits]
+        named = f" ({paths_in_a_note(paths)})" if paths else ""
+        last = show(prefix + files[number - 1])
+        how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
+        how_far += f" {counted(found.counted, *nouns)} so far{named}"
+    remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
+    remedy += f", or a higher {more}" if more else ""
+    problem = f"When the time was up (after {round(passed_ms)} ms), {how_far}"
+    return ToolError("TIMEOUT", f"{problem}; {remedy}", problem=problem, remedy=remedy)

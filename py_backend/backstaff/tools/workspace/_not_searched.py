@@ -1,15 +1,13 @@
 """Files that a search did not look at: counts for the data, and the last lines of the text."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from backstaff.contents.choice import first_of, told_by_name
+from backstaff.contents.choice import told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.render.lines import paths_in_a_note, plural, some_of
-from backstaff.render.names import word
+from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import Searched
 
@@ -22,26 +20,19 @@ _WORDS = {
     "secret": "that may hold secrets",
     "links": "links",
 }
-_MARK = "\0"
-"""The place of the remedy in a line, which the text has not; no path has this character."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What an answer says about the files that a search did not look at, or looked at as in Emacs.
+def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], list[Note]]:
+    """Return what to say about the files of `searched`, as far as `scan` came.
 
-    `skipped` counts files and names that were not looked at, by reason; hidden files are searched.
-    `unsaved` are the paths, from the root on, whose texts were those of Emacs.
+    These are counts of files and names that were not looked at, by reason; hidden files are
+    searched. Then the paths, from the root on, whose texts were those of Emacs; and notes on both.
+    Files that `include` and `exclude` leave out have no number in a note, because the caller asked
+    for that. Nothing is said of files after the last one of a page, except that they are there.
     """
-
-    skipped: dict[str, int]
-    unsaved: list[str]
-    notes: list[Note]
-
-
-def told(searched: Searched, scan: Scan) -> Told:
-    """Return what to say about the files of `searched`, as far as `scan` came."""
-    project, choice = searched.project, searched.choice
+    if scan.is_early():
+        searched = searched.until("".join(scan.files[: scan.looked_at][-1:]))
+    project, choice, prefix = searched.project, searched.choice, searched.prefix
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
         "ignored": project.ignored,
@@ -51,35 +42,25 @@ def told(searched: Searched, scan: Scan) -> Told:
         "unreadable": unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE)),
         "undecodable": unread[Unread.UNDECODABLE],
         "secret": unread[Unread.SECRET],
-        "excluded": choice.by_name.total() + choice.by_exclude + choice.by_include,
+        "excluded": choice.by_name.total() + len(choice.by_exclude) + len(choice.by_include),
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
+    large = [prefix + path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]
+    words = _WORDS | {"too_large": f"{_WORDS['too_large']} ({paths_in_a_note(large)})"}
+    words |= {"links": "link"} if counts["links"] == 1 else {}
+    parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
+    tests = plural(len(choice.tests), "file of tests", "files of tests")
+    parts += [tests] * bool(choice.tests)
+    parts += ["later files"] * scan.is_early()
+    parts += told_by_name(choice.by_name, prefix)
+    own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
+    parts += [f"files {' or '.join(own)}"] * bool(own and not parts)
+    can_search = any(path.endswith("/") for path in choice.by_name)
+    note = _note(parts, project, prefix, "root_path", has_directories=can_search)
     unsaved = searched.unsaved(scan.files[: scan.looked_at])
     as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
-    notes = [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
-    return Told(counts, unsaved, [*notes, _not_searched(counts, searched, scan)])
-
-
-def _not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> Note:
-    """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
-
-    Files that `include` and `exclude` leave out have no number, because the caller asked for that.
-    Files after the last match of a page are left for later pages: nobody knows yet which of them
-    are binary.
-    """
-    prefix, choice = searched.prefix, searched.choice
-    words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
-    if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
-        words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
-    parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
-    parts += [plural(searched.tests, "file of tests", "files of tests")] * bool(searched.tests)
-    later = len(scan.files) - scan.looked_at
-    parts += [f"{later:,} left for later pages"] * (later > 0)
-    parts += told_by_name(choice.by_name, prefix, _MARK)
-    own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
-    nothing = f"files {' or '.join(own)}" if own else "nothing"
-    return _note(parts, searched.project, prefix, "root_path", nothing)
+    return counts, unsaved, [*[Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved), note]
 
 
 def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
@@ -87,24 +68,28 @@ def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
 
     For example `not searched: 1 directory that is unreadable (locked/)`.
     """
-    unreadable = [f"{path}/" for path in project.closed(Closed.UNREADABLE)]
+    unreadable = [prefix + path for path in project.closed(Closed.UNREADABLE)]
     words = plural(len(unreadable), "directory that is", "directories that are")
-    parts = [f"{words} unreadable ({first_of(unreadable, prefix)})"] * bool(unreadable)
+    parts = [f"{words} unreadable ({paths_in_a_note(unreadable, '/')})"] * bool(unreadable)
     parts += ["the rest, because the time was up"] * project.expired
     is_whole = not (parts or project.not_applied or project.closed(Closed.REPOSITORY))
-    return [] if is_whole else [_note(parts, project, prefix, "path")]
+    return [] if is_whole else [_note(parts, project, prefix, "path", has_directories=False)]
 
 
 def _note(
-    parts: list[str], project: ProjectFiles, prefix: str, argument: str, nothing: str = "nothing"
+    parts: Sequence[str],
+    project: ProjectFiles,
+    prefix: str,
+    argument: str,
+    *,
+    has_directories: bool,
 ) -> Note:
-    """Return the note that lists `parts`; a remedy in them names the `argument` for a directory."""
+    """Return the note that lists `parts`; its remedy names the `argument` for a directory."""
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
-        which = some_of((f"{word(path)}/" for path in inner), len(inner))
-        parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
-    text = f"not searched: {', '.join(parts) or nothing}"
+        count = plural(len(inner), "repository", "repositories")
+        parts = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"]
+    text = f"not searched: {', '.join(parts) or 'nothing'}"
     if project.not_applied:
         text += f"; .gitignore is not applied, because {project.not_applied}"
-    remedy = f"to be given as {argument}" if _MARK in text else ""
-    line = text.replace(_MARK, f", {remedy}")
-    return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
+    remedy = f"give a directory as {argument}" if has_directories or inner else ""
+    return Note(NoteKind.NOT_SEARCHED, text, remedy)

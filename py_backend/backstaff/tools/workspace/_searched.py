@@ -6,12 +6,13 @@ even if git tracks them or `include` names them; to search one, it is given as `
 as `root_path` is searched alone, wherever it is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from math import inf
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
@@ -28,7 +29,6 @@ from backstaff.contents.worth import (
     with_places,
 )
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
-from backstaff.file_kinds import is_test_file
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
@@ -39,13 +39,7 @@ from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import (
-    EXCLUDED,
-    codings,
-    contents_of,
-    text,
-    unsaved_texts,
-)
+from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 score_of = attrgetter("score")
 WALK_SHARE = 0.75
@@ -58,8 +52,7 @@ class Searched:
     """The chosen files of `project`, by their paths from `place` on.
 
     `base` is the searched directory, or the only file, from the root on. `choice` is made by
-    `rules`. `contents` reads the files, some of which have a known encoding in `codings`. `notes`
-    say how the choice differs from the caller's globs.
+    `rules`. `contents` reads the files. `notes` say how the choice differs from the caller's globs.
     """
 
     place: Place
@@ -68,15 +61,22 @@ class Searched:
     rules: Rules
     choice: Choice
     contents: Contents
-    codings: Mapping[str, str]
     notes: Sequence[Note]
-    tests: int
-    """The number of files of tests that are left out."""
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
-        """Return a pass through all chosen files or some `files`."""
-        files = self.choice.files if files is None else files
-        return Scan(files, job, self.contents, self.codings, most)
+        """Return a pass through all chosen files, or through some `files` that are there."""
+        if files is not None:
+            return Scan(files, job, self.contents, most)
+        return Scan(self.choice.files, job, self.contents, most, self._confirm)
+
+    def _confirm(self, number: int) -> None:
+        """Raise `Changed` if the first `number` files may be others now."""
+        files = self.choice.files
+        self.project.confirm(files[number - 1] if number < len(files) else "")
+
+    def until(self, last: str) -> "Searched":
+        """Return the same with nothing left out after the path `last`."""
+        return replace(self, project=self.project.until(last), choice=self.choice.until(last))
 
     def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
         """Return `found` and the files without hits whose names have a word of the question."""
@@ -106,7 +106,7 @@ class Searched:
         with suppress(DeadlineExceeded):
             for one in best:
                 budget.check()
-                texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
+                texts[one.hits.path] = text(one.hits.path, self.contents)
             made.update(outlines(texts, budget))
             for one in best:
                 budget.check()
@@ -131,11 +131,9 @@ class Searched:
         return "" if whole == "." else f" in {show(whole)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """A page shows `shown` matches of a file after the first `passed`, and counts `folded`."""
 
-    path: str
     passed: int
     shown: int
     folded: int
@@ -156,13 +154,13 @@ class Pass:
     is_whole: bool = False
     is_weighed: bool = False
 
-    def shares(self, offset: int, room: int, *, most: int) -> tuple[list[Share], bool]:
-        """Return the shares of the page of at most `room` matches after the first `offset`.
+    def shares(self, offset: int, room: int, *, most: int) -> tuple[dict[str, Share], bool]:
+        """Return by path what a page of `room` matches shows after the first `offset`.
 
         The second value is True if matches are left for later pages. Where not all have room, each
         file shows at most `most`, and the page counts its others, which no later page shows.
         """
-        shares, has_more = list[Share](), False
+        shares, has_more = dict[str, Share](), False
         fits = len(self.hits) == 1 or sum(one.count for one in self.hits) - offset <= room
         for one in self.hits:
             passed = min(offset, one.count)
@@ -171,21 +169,22 @@ class Pass:
             room -= shown
             folded = one.count - passed - shown if shown == most and not fits else 0
             if shown:
-                shares.append(Share(one.path, passed, shown, folded))
+                shares[one.path] = Share(passed, shown, folded)
             has_more = has_more or one.count > passed + shown + folded
         return shares, has_more
 
 
-def rules_of(include: Sequence[str], exclude: Sequence[str]) -> Rules:
-    """Compile the globs of the arguments with these names. Raises `ToolError`."""
-    return Rules(EXCLUDED, "", _globs("include", include), _globs("exclude", exclude))
-
-
-def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
-    try:
-        return compile_globs(tuple(patterns)) if patterns else None
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
+def rules_of(
+    include: Sequence[str] = (), exclude: Sequence[str] = (), *, exclude_tests: bool = False
+) -> Rules:
+    """Return the rules of the arguments with these names. Raises `ToolError`."""
+    globs = list[Globs | None]()
+    for name, patterns in ("include", include), ("exclude", exclude):
+        try:
+            globs.append(compile_globs(tuple(patterns)) if patterns else None)
+        except BadGlob as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
+    return Rules(EXCLUDED, "", globs[0], globs[1], exclude_tests=exclude_tests)
 
 
 @contextmanager
@@ -196,12 +195,12 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
     budget: Budget,
     *,
     include_ignored: bool = False,
-    exclude_tests: bool = False,
+    lazily: bool = False,
 ) -> Iterator[Searched]:
     """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
 
-    Where `include` leaves no file from the workspace on, it counts from `root_path`. With
-    `exclude_tests`, files of tests are left out as well.
+    Where `include` leaves no file from the workspace on, it counts from `root_path`. With `lazily`,
+    what follows may raise `Changed`, and a second call is needed without it.
     """
     place, alone = _place(root_path, context)
     with place:
@@ -212,24 +211,21 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
             project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
         else:
             walking = budget.share(WALK_SHARE)
-            project = project_files(place, walking, include_ignored=include_ignored)
+            project = project_files(place, walking, include_ignored=include_ignored, lazily=lazily)
         texts, notes = unsaved_texts(prefix, context), list[Note]()
         with contents_of(place, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
-            if rules.include and prefix and not choice.files:
-                below = choose(project, replace(rules, include_prefix=""), budget, new)
-                choice = below if below.files else choice
-                counted_from = Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")
-                notes += [counted_from] * bool(below.files)
-            chosen = len(choice.files)
-            if exclude_tests:
-                files = [path for path in choice.files if not is_test_file(path)]
-                choice = replace(choice, files=files)
-            tests = chosen - len(choice.files)
+            if rules.include and prefix and not (choice.files or choice.tests):
+                from_there = replace(rules, include_prefix="")
+                below = choose(project, from_there, budget, new)
+                if below.files or below.tests:
+                    choice, rules = below, from_there
+                    notes.append(Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}"))
+            if notes or not choice.files:
+                project.confirm()  # no pass does, or a note is about all files
             base = prefix + alone if alone else place.relative
-            known = codings(prefix, context)
-            yield Searched(place, base, project, rules, choice, contents, known, notes, tests)
+            yield Searched(place, base, project, rules, choice, contents, notes)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

@@ -98,12 +98,11 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
     with (
         suppress(DeadlineExceeded, NoMatcher),
         Matchers(budget) as matchers,
-        searched(".", rules_of((), ()), context, budget) as files,
+        searched(".", rules_of(), context, budget) as files,
     ):
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):
-            content = text(hits.path, files.contents, files.codings)
-            made = outline(content, hits.path, budget) if content else None
+            made = outline(text(hits.path, files.contents), hits.path, budget)
             found += [Defined(hits.path, each) for each in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break

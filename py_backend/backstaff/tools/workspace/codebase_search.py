@@ -108,7 +108,7 @@ class Answer:
         one, path = places[0].definition, self.best[0].hits.path
         if one.name.lower() != self.question.identifiers[-1].lower():
             return ""
-        lines = (text(path, self.files.contents, self.files.codings) or "").split("\n")
+        lines = text(path, self.files.contents).split("\n")
         shown = range(one.first_line, one.last_line + 1)
         written = "".join(f"  {at}: {shortened(visible(lines[at - 1]), MOST)}\n" for at in shown)
         return written if size(written) <= limit else ""
@@ -119,8 +119,8 @@ class Answer:
         query = quote(self.asked.query) if len(self.asked.query) <= MAX_ECHO else "the query"
         of = f"of {searched_files:,} searched{self.files.where()}\n"
         with_words = f"of {counted(len(self.found), 'file')} with a word, {of}"
-        of_files = told(self.files, self.scan)
-        notes, rows = [*self.notes(), *of_files.notes], self.rows(limit)
+        skipped, unsaved, of_files = told(self.files, self.scan)
+        notes, rows = [*self.notes(), *of_files], self.rows(limit)
         end = bracketed(notes)
 
         def page_text(shown: int) -> str:
@@ -154,8 +154,8 @@ class Answer:
                 ],
                 "searched_files": searched_files,
                 "matching_files": len(self.found),
-                "skipped": of_files.skipped,
-                "unsaved": of_files.unsaved,
+                "skipped": skipped,
+                "unsaved": unsaved,
                 "truncated": truncated,
                 "notes": [note.data() for note in notes],
             },
@@ -181,7 +181,8 @@ def _place_data(place: Place) -> dict[str, object]:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Weigh the files, and return the best. Raises `ToolError`."""
-    asked, rules = question(arguments.query), rules_of(arguments.include, arguments.exclude)
+    asked = question(arguments.query)
+    rules = rules_of(arguments.include, arguments.exclude, exclude_tests=arguments.exclude_tests)
     problem = "" if asked.words else "has no word: give a question in plain words, or a name"
     if len(arguments.query) > MAX_QUERY_CHARACTERS:
         problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
@@ -192,13 +193,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         with (
             Matchers(budget.share(PASS_SHARE)) as matchers,
-            searched(
-                arguments.root_path,
-                rules,
-                context,
-                budget,
-                exclude_tests=arguments.exclude_tests,
-            ) as files,
+            searched(arguments.root_path, rules, context, budget) as files,
         ):
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):

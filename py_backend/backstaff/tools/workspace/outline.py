@@ -46,7 +46,7 @@ from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
-from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
+from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 DEFAULT_TEXT_BYTES = 4096
 """Maximum number of bytes of a text (contract 007)."""
@@ -136,7 +136,7 @@ def _of_directory(
     place: Place, rules: Rules, limit: int, arguments: Arguments, context: Context
 ) -> Result:
     found, others, late, prefix = list[Outlined](), 0, list[str](), place.prefix
-    texts, known = unsaved_texts(prefix, context), codings(prefix, context)
+    texts = unsaved_texts(prefix, context)
     budget = context.budget
     with contents_of(place, texts) as contents:
         new = [path for path in texts if not contents.exists(path)]
@@ -144,7 +144,7 @@ def _of_directory(
             files = choose(project_files(place, budget), rules, budget, new).files
             for at in range(0, len(files), TOGETHER):
                 whole = {
-                    prefix + path: text(path, contents, known) or ""
+                    prefix + path: text(path, contents)
                     for path in budget.checked(files[at : at + TOGETHER], stride=8)
                 }
                 made = dict(outlines(whole, budget))

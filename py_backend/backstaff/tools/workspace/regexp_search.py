@@ -27,10 +27,10 @@ output `files`, an item is a path, and for `count` a path and the number of its 
 and offset then count files.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
@@ -41,6 +41,7 @@ from backstaff.contents.scan import Hits
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
+from backstaff.project.files import Changed
 from backstaff.render.lines import bracketed, counted, fit, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
@@ -49,10 +50,9 @@ from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import rows as rows_of
-from backstaff.tools.workspace._near import Near, Wording, about_globs
+from backstaff.tools.workspace._near import Near, Wording, timeout
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._search_errors import invalid_regex, timeout
 from backstaff.tools.workspace._searched import Pass, Searched, rules_of, searched
 
 MAX_PATTERN_BYTES = 1000
@@ -65,17 +65,13 @@ MOST_TEXT_BYTES = 32 << 20
 """Maximum number of bytes of the texts that are kept for the matches of a page."""
 WEIGH_SHARE = 0.6
 """The part of the time that is left for counting all files, for the order of worth."""
+CONTENT, FILES, COUNT = "content", "files", "count"
+"""The items of an answer: matches, files that have any, or files with a number."""
 LATE = "the time was up before all definitions around matches were found"
+_EDGE = re.compile(r"[\^$]|\\[bBAZ]|\(\?[=!<]")
+"""A part of each pattern that is meant to match no character."""
 UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
 NEW_ORDER = "files have changed since the page before, so the order is new"
-
-
-class Output(StrEnum):
-    """The items of an answer: matches, files that have any, or files with a number."""
-
-    CONTENT = "content"
-    FILES = "files"
-    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +115,13 @@ class Arguments:
     literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
         "Matches (default), only files, or how many each has.",
-        choices=tuple(Output),
-        default=Output.CONTENT.value,
+        choices=(CONTENT, FILES, COUNT),
+        default=CONTENT,
     )
     context_lines: int | None = argument(
-        "Lines around a match, at most 10 (default: some for few matches).",
+        "Lines around a match (default: some for few matches).",
         minimum=0,
+        maximum=MAX_CONTEXT,
     )
     definitions: bool = argument(
         "Only lines that define something; up to three come whole.",
@@ -154,25 +151,26 @@ def run(arguments: Arguments, context: Context) -> Result:
     everything = arguments.include_ignored or not context.settings.respect_gitignore
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
-    rules = rules_of(asked.include, asked.exclude)
+    rules = rules_of(asked.include, asked.exclude, exclude_tests=asked.exclude_tests)
     wording, passes = Wording(asked.pattern, asked.flags, asked.literal), list[Pass]()
     python = asked.pattern, False
     try:
         python = wording.python()
         with Matchers(budget) as matchers:
             matchers.check(python)  # a bad pattern is refused before a bad path
-            with searched(
-                asked.root_path,
-                rules,
-                context,
-                budget,
-                include_ignored=everything,
-                exclude_tests=asked.exclude_tests,
-            ) as files:
-                search = Search(asked, wording, files, matchers, context)
-                return search.result(passes, start)
+
+            def answer(*, lazily: bool) -> Result:
+                path, how = asked.root_path, {"include_ignored": everything, "lazily": lazily}
+                with searched(path, rules, context, budget, **how) as files:
+                    search = Search(asked, wording, files, matchers, context)
+                    return search.result(passes, start)
+
+            try:
+                return answer(lazily=True)
+            except Changed:
+                return answer(lazily=False)
     except BadRegexp as error:
-        raise invalid_regex(error, asked.pattern, python[0]) from error
+        raise wording.refusal(error, python[0]) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
@@ -180,7 +178,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         is_own = round(1000 * (budget.deadline - start)) >= asked.timeout_ms
         more = "timeout_ms" if is_own and asked.timeout_ms < MAX_TIMEOUT_MS else ""
         passed_ms = 1000 * (time.monotonic() - start)
-        raise timeout(passes[0] if passes else None, passed_ms, more) from error
+        raise timeout(passes[-1] if passes else None, passed_ms, more) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -237,7 +235,7 @@ class Search:
         """Return the job for the processes that counts matches, or finds lines that match."""
         if self.asked.definitions:
             return Job(patterns, output="lines", window=(0, MAX_FILE_BYTES), with_text=True)
-        return Job(patterns, output="files" if self.asked.output == Output.FILES else "count")
+        return Job(patterns, output="files" if self.asked.output == FILES else "count")
 
     def _wanted(self, hits: Hits) -> Hits:
         """Return `hits`, or its matches that are the first on a line that defines something.
@@ -257,7 +255,7 @@ class Search:
             wanted = self._wanted(hits)
             if wanted.count:
                 found.hits.append(replace(wanted, matches=(), text=b""))
-                found.counted += wanted.count if self.asked.output == Output.CONTENT else 1
+                found.counted += wanted.count if self.asked.output == CONTENT else 1
             if found.counted >= self._most():
                 break
         found.is_whole = not found.scan.is_early()
@@ -287,23 +285,19 @@ class Search:
     def _page(self, found: Pass, late: Sequence[Note] = ()) -> "Page":
         """Fetch the matches of the page, and find the notes of the answer."""
         asked, files = self.asked, self.files
-        if asked.output == Output.CONTENT:
+        if asked.output == CONTENT:
             shown, has_more = self._fetched(found)
         else:
             rest = found.hits[asked.offset :]
             shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
         notes = [*files.notes, *late, *self._order_notes(found)]
-        if (asked.context_lines or 0) > MAX_CONTEXT:
-            told = f"context_lines {asked.context_lines} is more than {MAX_CONTEXT}"
-            notes.append(Note(NoteKind.LIMIT, f"{told}: {MAX_CONTEXT} are shown"))
-        globs, is_empty = (asked.include, asked.exclude), not found.hits
-        notes += about_globs(files, *globs, self.matchers, is_empty=is_empty)
-        if found.hits and not shown:
-            text = f"offset {asked.offset} is after the last of {found.counted:,}"
-            notes.append(Note(NoteKind.PATTERN, text))
-        elif not found.hits:
+        matches = (match for one in shown for match in one.matches)
+        if not _EDGE.search(asked.pattern) and any(start == end for _, start, end, *_ in matches):
+            text = "the pattern matches the empty text, so every line matches"
+            notes.append(Note(NoteKind.PATTERN, text, "literal=true looks for the text"))
+        if not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
-            notes += near.reasons(ignored=not asked.include_ignored)
+            notes += near.reasons(asked.include, ignored=not asked.include_ignored)
         made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
         try:
             decoded = {files.prefix + path: text.decode() for path, text in texts.items()}
@@ -325,21 +319,18 @@ class Search:
         if not self.context.text_only:  # programs and people get all matches, on later pages
             most = asked.max_results + 1
         shares, has_more = found.shares(asked.offset, asked.max_results, most=most)
-        windows = {one.path: (one.passed, one.shown) for one in shares}
-        folded = {one.path: one.folded for one in shares}
+        windows = {path: share[:2] for path, share in shares.items()}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
-        if asked.definitions:
-            job = self._job((pattern,))
+        job = self._job((pattern,)) if asked.definitions else job
         shown, text_bytes = list[Hits](), 0
         for hits in self.files.scan(job, list(windows)).hits(self.matchers) if shares else ():
+            passed, most, folded = shares[hits.path]
             matches, text_bytes = self._wanted(hits).matches, text_bytes + len(hits.text)
             if asked.definitions:
-                passed, most = windows[hits.path]
                 matches = matches[passed:][:most]
             text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
             if matches:  # else the file has changed meanwhile
-                kept = replace(hits, matches=matches, text=text, folded=folded[hits.path])
-                shown.append(kept)
+                shown.append(replace(hits, matches=matches, text=text, folded=folded))
         return shown, has_more
 
     def _order_notes(self, found: Pass) -> list[Note]:
@@ -378,17 +369,10 @@ class Page:
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
         asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        of_files, more = told(files, scan), self._is_cut()
-        counts, notes = of_files.skipped, [*self.reasons, *of_files.notes]
+        counts, unsaved, of_files = told(files, scan)
+        notes, more = [*self.reasons, *of_files], self._is_cut()
         last, items, rows = bracketed(notes), self._items(), self._rows(limit)
-        # How many matches each row stands for, with those that it counts.
-        worth, at = [1] * len(rows), -1
-        for one in found:
-            at += len(one.matches) or 1
-            if one.folded:
-                row = f"{rows[at][0]}+{one.folded} more in this file: give it as root_path\n"
-                rows[at] = row, ""
-                worth[at] += one.folded
+        texts, ends, worth = zip(*rows, strict=True) if rows else ((), (), ())
 
         def offset(shown: int) -> int | None:
             """Where the next page begins; None if there is none."""
@@ -396,15 +380,15 @@ class Page:
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
         def text(shown: int) -> str:
-            end, following = rows[shown - 1][1] if shown else "", offset(shown)
+            end, following = ends[shown - 1] if shown else "", offset(shown)
             if rows and not shown:
-                end = f"[a match of {size(rows[0][0])} bytes is left out for {limit} bytes]\n"
+                end = f"[a match of {size(texts[0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
                 end += f"[more: offset={following}]\n"
             head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *(row for row, _ in rows[:shown]), end, last))
+            return "".join((head, *texts[:shown], end, last))
 
-        answer, shown = fit(text, len(rows), (size(row) for row, _ in rows), limit)
+        answer, shown = fit(text, len(rows), map(size, texts), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
@@ -419,7 +403,7 @@ class Page:
             ],
             "skipped": counts,
             "next_offset": next_offset,
-            "unsaved": of_files.unsaved,
+            "unsaved": unsaved,
         }
         took_ms = round((time.monotonic() - start) * 1000)
         in_units = [item | units for item, units in items[:shown]]
@@ -436,34 +420,35 @@ class Page:
 
     def _items(self) -> list[Item]:
         """Return the matches, or the files, for the data."""
-        if self.asked.output == Output.CONTENT:
+        if self.asked.output == CONTENT:
             return list(items_of(self.shown, self.outlines))
-        keys = ("path", "count")[: 1 + (self.asked.output == Output.COUNT)]
+        keys = ("path", "count")[: 1 + (self.asked.output == COUNT)]
         return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
 
     def _rows(self, limit: int) -> list[Row]:
         """Return the row of each match, or of each file. Only a whole answer has lines unasked."""
-        if self.asked.output != Output.CONTENT:
-            count = self.asked.output == Output.COUNT
+        if self.asked.output != CONTENT:
+            count = self.asked.output == COUNT
             told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
-            return [(f"{path}{number}\n", "") for path, number in told]
+            return [(f"{path}{number}\n", "", 1) for path, number in told]
         lines = self.asked.context_lines
         if lines is None and (self._is_cut() or self.asked.offset):
             lines = 0
-        return rows_of(self.shown, self.outlines, lines and min(lines, MAX_CONTEXT), limit)
+        return rows_of(self.shown, self.outlines, lines, limit)
 
     def _head(self, shown: int, *, more: bool) -> str:
         asked, scan, found = self.asked, self.found.scan, self.found
         of = counted(scan.searched, "file")
         if more and not found.is_whole:
-            of = f"{scan.searched:,} of {len(scan.files):,} files"
+            of = f"the first {of}"
         among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
-        is_content, is_all = asked.output == Output.CONTENT, found.is_weighed and found.is_whole
+        is_content, is_all = asked.output == CONTENT, found.is_weighed and found.is_whole
         files = counted(len(found.hits), "file")
         is_ordered = found.is_weighed and len(found.hits) > 1
         order = ", the most telling files first," if is_ordered else ""
         if found.hits and not self.shown:
-            return f"No more {'matches' if is_content else 'files with matches'} {among}"
+            nouns = "matches" if is_content else "files with matches"
+            return f"No more {nouns} than {found.counted:,} {among}"
         if more or (found.hits and asked.offset):
             which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
             which += f" of {found.counted:,}" if is_all else ""

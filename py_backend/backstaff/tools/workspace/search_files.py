@@ -9,7 +9,7 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and names the step (`how`) of each file (`MatchKind`).
+            answer goes in steps, and its data name the step (`how`) of each file (`MatchKind`).
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
 are an answer: with gaps, other paths match by accident.
@@ -19,15 +19,15 @@ Case does not matter, except in a glob: letters are equal as Unicode folds them,
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Best, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import Closed, ProjectFiles, project_files
+from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -47,8 +47,6 @@ MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 FEW = 3
 """Maximum number of matches of a glob with a note about deeper globs."""
-IGNORED_SECONDS = 0.5
-"""Maximum number of seconds for ignored files, where no other file matches."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
 MIN_SECONDS = 0.5
@@ -78,37 +76,23 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Search the files of the directory, and return a page of the matches."""
-    asked = arguments
+    asked, budget = arguments, context.budget
     Query.parse(asked.query, asked.kind)  # a bad query is refused before a bad path
     try:
         with context.root.directory(asked.path) as place:
-            walking = context.budget.share(WALK_SHARE)
-            project = project_files(place, walking, include_ignored=asked.include_ignored)
-            search = Search(asked, context, place, project)
-            matches, best = search.best()
-            query, base, prefix = matches.query, place.relative, place.prefix
-            notes = list(search.reasons(matches, best))
+            walking, everything = budget.share(WALK_SHARE), asked.include_ignored
+            project = project_files(place, walking, include_ignored=everything)
+            base, prefix = place.relative, place.prefix
+            query = Query.parse(from_there(asked.query, place.path), asked.kind)
+            matches, best = _best(query, asked, place, project, budget.at_least(MIN_SECONDS))
     except PathError as error:
         raise refusal(error, asked.path, context) from error
     total, page = len(matches) + best.guesses, best.files[asked.offset :]
-    if 0 < total <= asked.offset:
-        text = f"offset {asked.offset} is after the last of {total}"
-        notes.insert(0, Note(NoteKind.PATTERN, text))
-    if best.is_cut:
-        remedy = "there may be more, so ask again"
-        notes.append(Note(NoteKind.TIME, "the time for guesses was up", remedy))
+    head = _head(asked, base, len(matches), total, len(project.paths))
+    notes = [*_notes(asked, matches, best, project, prefix=prefix, budget=budget)]
     notes += not_walked(project, prefix)
     notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
-    # A person who types a name wants no other tool, so the data do not name one.
-    hint = context.hint("{} searches what is in files", "workspace/regexp_search")
-    is_wanted = project.paths and not matches and query.globs is None
-    hints = [hint] if hint and is_wanted else []
-    limit = context.text_limit()
-    head, rows, before = _head(asked, base, len(matches), total, len(project.paths)), [], None
-    for how, path in page:
-        is_new = query.kind is SearchKind.FUZZY and how is not before
-        rows.append(f"[{how.heading}]\n" * is_new + f"{show(prefix + path)}\n")
-        before = how
+    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for _, path in page]
 
     def offset(shown: int) -> int | None:
         """Where the next page begins; None if there is none."""
@@ -122,19 +106,19 @@ def run(arguments: Arguments, context: Context) -> Result:
             end = f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
         if following is not None:
             end += f"[{total - following} more: offset={following}]\n"
-        return "".join((head, *rows[:shown], bracketed([*notes, *hints]), end))
+        return "".join((head, *rows[:shown], bracketed(notes), end))
 
     # The data hold no more paths than the text, so a reader of either goes on at `next_offset`.
     answer, shown = fit(page_text, len(rows), map(size, rows), limit)
-    next_offset, paths = offset(shown), [prefix + path for _, path in page[:shown]]
+    next_offset = offset(shown)
     return Result(
         text=answer,
         data={
             "query": asked.query,
             "kind": query.kind,
             "path": base,
-            "files": paths,
-            "how": [Keyword(how) for how, _ in page[:shown]],
+            "files": [prefix + path for _, path in page[:shown]],
+            "how": [Keyword(how.name.lower()) for how, _ in page[:shown]],
             "total": total,
             "searched": len(project.paths),
             "offset": asked.offset,
@@ -145,65 +129,52 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search of the files of `project`, which are below `place`."""
+def _best(
+    query: Query, asked: Arguments, place: Place, project: ProjectFiles, budget: Budget
+) -> tuple[Matches, Best]:
+    """Return all matches, and the best up to the end of the page. Raises `DeadlineExceeded`."""
+    try:
+        matches = query.match(project.paths, budget)
+        several = len(matches) != 1 and query.globs is None
+        known = edits(place, project.repository, budget) if several else Edits()
+        return matches, matches.best(asked.offset + asked.max_results, budget, known.heat)
+    except DeadlineExceeded as error:
+        among = f"the query was compared with {len(project.paths)} paths"
+        problem = f"The time was up while {among}: give a simpler query, or a directory as path"
+        raise DeadlineExceeded(problem) from error
 
-    asked: Arguments
-    context: Context
-    place: Place
-    project: ProjectFiles
 
-    def best(self) -> tuple[Matches, Best]:
-        """Return all matches, and the best up to the end of the page. Raises `DeadlineExceeded`."""
-        asked, project, budget = self.asked, self.project, self.context.budget
-        budget = budget.at_least(MIN_SECONDS)
-        query = Query.parse(from_there(asked.query, self.place.path), asked.kind)
-        try:
-            matches = query.match(project.paths, budget)
-            several = len(matches) != 1 and query.globs is None
-            known = edits(self.place, project.repository, budget) if several else Edits()
-            return matches, matches.best(asked.offset + asked.max_results, budget, known.heat)
-        except DeadlineExceeded as error:
-            among = f"the query was compared with {len(project.paths)} paths"
-            problem = f"The time was up while {among}: give a simpler query, or a directory as path"
-            raise DeadlineExceeded(problem) from error
-
-    def reasons(self, matches: Matches, best: Best) -> Iterator[Note]:
-        """Say why nothing matches, or which glob would match more."""
-        query, paths, reason = matches.query, self.project.paths, ""
-        budget = self.context.budget.at_most(suggestions.SECONDS)
-        if not matches:
-            yield from self._ignored(query)
-        if query.globs is not None:
-            reason = suggestions.deeper_glob(query.text, paths, budget) * (len(matches) <= FEW)
-        elif not matches and set("*?[{") & set(query.text):
-            glob = query.text if "/" in query.text else f"**/{query.text}"
-            reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
-        if not (reason or matches or best.guesses):
-            near = suggestions.similar(query.text, paths, budget)
-            shown = some_of((word(self.place.prefix + one) for one in near), len(near))
-            reason = f"the nearest names: {shown}" * bool(shown)
-        if reason:
-            yield Note(NoteKind.PATTERN, reason)
-
-    def _ignored(self, query: Query) -> Iterator[Note]:
-        """Say how many ignored files match `query`, which no other file does.
-
-        An environment or a cache in the project may hold more files than there is time for.
-        """
-        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
-        if not hidden or self.asked.include_ignored or self.project.expired:
-            return
-        budget, count = self.context.budget.at_most(IGNORED_SECONDS), 0
-        walked = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
-        with suppress(DeadlineExceeded):
-            count = len(query.match(walked.paths, budget))
-        text = plural(count, "ignored file matches", "ignored files match")
-        text = "at least " * walked.expired + text
-        if count or walked.expired:
-            text = text if count else "not all ignored files were searched"
-            yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
+def _notes(  # noqa: PLR0913 - all of the search
+    asked: Arguments,
+    matches: Matches,
+    best: Best,
+    project: ProjectFiles,
+    *,
+    prefix: str,
+    budget: Budget,
+) -> Iterator[Note]:
+    """Say why nothing matches, which glob would match more, and which names are like the query."""
+    query, paths, reason = matches.query, project.paths, ""
+    if 0 < (total := len(matches) + best.guesses) <= asked.offset:
+        yield Note(NoteKind.PATTERN, f"offset {asked.offset} is after the last of {total}")
+    if not matches and project.ignored:
+        text = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
+        yield Note(NoteKind.IGNORED, text, "include_ignored searches them")
+    budget = budget.at_most(suggestions.SECONDS)
+    if query.globs is not None:
+        reason = suggestions.deeper_glob(query.text, paths, budget) * (len(matches) <= FEW)
+    elif not matches and set("*?[{") & set(query.text):
+        glob = query.text if "/" in query.text else f"**/{query.text}"
+        reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
+    if not (reason or total):
+        near = suggestions.similar(query.text, paths, budget)
+        shown = some_of((word(prefix + one) for one in near), len(near))
+        reason = f"the nearest names: {shown}" * bool(shown)
+    if reason:
+        yield Note(NoteKind.PATTERN, reason)
+    if best.is_cut:
+        remedy = "there may be more, so ask again"
+        yield Note(NoteKind.TIME, "the time for guesses was up", remedy)
 
 
 def from_there(text: str, path: str) -> str:
