@@ -53,7 +53,8 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
         with Matchers(budget) as matchers:
             if len(wanted) > FEW:
                 matchers.grow()
-            jobs = deque(_job(path, texts[path]) for path in wanted)
+            data = ({path: texts[path].encode("utf-8", "surrogatepass")} for path in wanted)
+            jobs = deque(Asked(Job((), texts=one, output=OUTLINE), -1) for one in data)
             while jobs:
                 limit = min(SECONDS, budget.left() * TIME_SHARE)
                 made = next_outline(jobs, matchers, limit)
@@ -82,10 +83,6 @@ def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool
             if word == "found":
                 _, _, matches, *_ = value
                 numbers = [match[0] for match in matches]
-
-
-def _job(path: str, text: str) -> Asked:
-    return Asked(Job((), texts={path: text.encode("utf-8", "surrogatepass")}, output=OUTLINE), -1)
 
 
 def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:

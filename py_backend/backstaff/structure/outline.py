@@ -1,7 +1,4 @@
-"""The outline of a text: its definitions, each with its lines, the names around it and its depth.
-
-A text in an unknown language or over the limits has no outline.
-"""
+"""The outline of a text in a known language: its definitions, their lines and names around them."""
 
 import re
 from bisect import bisect_right

@@ -17,7 +17,7 @@ STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
-LONGEST_NAME = 80
+LONGEST_NAME = 50
 """Number of characters before a brace that are looked at."""
 _HEADS = '\0"{)]>:,=?|&.-<'
 """Beginnings of lines that go on with a head."""
@@ -117,7 +117,8 @@ class Walk:
         find = (finder(word.replace("~", " ")) for word in language.words.split())
         lines = {code.line_at(found.start()) for each in find for found in each(code.text)}
         if ends := language.ends:
-            lines.update(at for at, body in enumerate(code.bodies) if body and body[-1] in ends)
+            ended = ((at, body) for at, body in enumerate(code.bodies) if body and body[-1] in ends)
+            lines.update(at for at, body in ended if body[-1] != "," or "(" in body)
         return sorted({total, *lines})
 
     def _by_braces(self, budget: Budget) -> None:
@@ -184,8 +185,7 @@ class Walk:
 
         Return the next line that may begin one.
         """
-        language, code, owner, own = self.language, self.code, self.stack[-1], self.lines[at]
-        place, body = code.starts[at] + code.lines[at].find(body[0]), body[:LONGEST]
+        language, code, owner, body = self.language, self.code, self.stack[-1], body[:LONGEST]
         if language.bare and body[-1] == "=" and at + 1 < len(code.bodies):
             body = f"{body} {code.bodies[at + 1]}"  # a function may begin there
         kind, name, is_known, needs_body, begin = "", "", False, False, 0
@@ -207,7 +207,8 @@ class Walk:
             kind, name, begin = "class", "", len(body) - 1
         if not is_known:
             return at + 1
-        indent, line = self._indent(at), code.lines[at]
+        indent, line, own = self._indent(at), code.lines[at], self.lines[at]
+        place = code.starts[at] + line.find(body[0]) + begin
         if len(line) == len(own):
             own = own[: len(line.rstrip())]
             if '"' in name:
@@ -217,7 +218,7 @@ class Walk:
         block = Block(name, kind or "function", at + 1, 0, own.strip())
         block.indent, block.owner = indent, (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
-            if not self._extend(block, at, indent, place + begin) and needs_body:
+            if not self._extend(block, at, indent, place) and needs_body:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
@@ -243,8 +244,9 @@ class Walk:
         text = body[found.start("shape") :]
         if owner.kind == "record" and text == f"{about} {{":
             return "method", about  # a constructor of Java without parameters
-        has_type = (of_c and is_top) or bool(is_member and _TYPE.match(self.code.bodies[at - 1]))
-        name = _typed_name(text, about, has_type=has_type, of_c=of_c)
+        above = self.code.bodies[at - 1]
+        has_type = is_member and above[-1:] not in ";{}:," and bool(_TYPE.match(above))
+        name = _typed_name(text, about, has_type=has_type or (of_c and is_top), of_c=of_c)
         return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
@@ -298,7 +300,8 @@ class Walk:
     def _first_line(self, line: int, indent: int, owner: Block) -> int:
         """Return the first line of comments and decorators above `line` that are no other's."""
         code, first = self.code, line + 1
-        lowest = max([owner.line, *(one.last for one in self.found[-1:] if one.last <= line)])
+        before = self.found[-1].last if self.found else 0
+        lowest = max(owner.line, before if before <= line else 0)
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line - 1, lowest - 1, -1):
             body = code.bodies[at]
