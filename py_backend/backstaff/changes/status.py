@@ -60,7 +60,10 @@ class Status:
         """The text of git's status, whose first line is `branch`; `inside` is before each path."""
         lines = [branch]
         for letters, path, source in (*self.rows, *(Row("??", path) for path in self.untracked)):
-            names = (quoted(inside + name, blanks=True) for name in (source, path) if name)
+            # A path is "" where the base itself is untracked.
+            names = (
+                quoted(inside + name, blanks=True) for name in ([source] * bool(source) + [path])
+            )
             lines.append(f"{letters} {' -> '.join(names)}\n")
         return "".join(lines)
 
