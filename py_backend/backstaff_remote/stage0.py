@@ -114,12 +114,14 @@ def main() -> None:
         fail(77, "it is Python %d.%d" % sys.version_info[:2])
     place = cache()
     data = b"" if place is None else kept(place)
+    how = "cached"
     if not fits(data):
         data = asked()
+        how = "uncached" if place is None else "sent"
         if place is not None:
             keep(place, data)
     files = marshal.loads(zlib.decompress(data))
-    exec(files["start"], {"files": files, "say": say})
+    exec(files["start"], {"files": files, "how": how, "say": say})
 
 
 if __name__ == "__main__":

@@ -93,9 +93,9 @@ class Start:
 
     @property
     def how(self) -> str:
-        """Return the source of the payload: sent or cached."""
+        """Return the source of the payload: sent, cached or uncached."""
         assert self.answer.startswith(b"(return 1 (:ok t"), (self.words, self.answer, self.errors)
-        return "sent" if any(word.startswith("BS-NEED") for word in self.words) else "cached"
+        return self.words[-1].rpartition(":")[2].split()[0]
 
 
 def cache_of(home: Path) -> Path:
@@ -178,7 +178,7 @@ def test_directory_that_others_may_enter_is_not_used(folder: Path, mode: int) ->
     Start(folder).run()
     kept(folder).unlink()
     cache_of(folder).chmod(mode)
-    assert [Start(folder).run().how for _ in range(2)] == ["sent", "sent"]
+    assert [Start(folder).run().how for _ in range(2)] == ["uncached", "uncached"]
     assert not listed(cache_of(folder))
 
 
@@ -186,25 +186,25 @@ def test_directory_that_is_a_link_is_not_used(folder: Path) -> None:
     Start(folder).run()
     cache_of(folder).rename(folder / "moved")
     cache_of(folder).symlink_to(folder / "moved")
-    assert Start(folder).run().how == "sent"
+    assert Start(folder).run().how == "uncached"
 
 
 def test_file_in_place_of_the_directory_is_left_alone(folder: Path) -> None:
     (folder / ".cache").mkdir()
     cache_of(folder).write_text("mine")
-    assert Start(folder).run().how == "sent"
+    assert Start(folder).run().how == "uncached"
     assert cache_of(folder).read_text() == "mine"
 
 
 @pytest.mark.parametrize("home", [None, Path("relative"), Path("/nowhere/at/all")])
 def test_no_home_is_no_obstacle(home: Path | None) -> None:
-    assert Start(home).run().how == "sent"
+    assert Start(home).run().how == "uncached"
 
 
 def test_home_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
     bundle()
     folder.chmod(0o555)
-    assert unprivileged(lambda: Start(folder).run().how) == "sent"
+    assert unprivileged(lambda: Start(folder).run().how) == "uncached"
     assert not listed(folder)
     folder.chmod(0o755)
 
@@ -212,7 +212,7 @@ def test_home_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
 @as_root
 def test_root_makes_nothing_in_the_home_of_another(folder: Path) -> None:
     os.chown(folder, NOBODY, NOBODY)
-    assert Start(folder).run().how == "sent"
+    assert Start(folder).run().how == "uncached"
     assert not listed(folder)
 
 
@@ -220,7 +220,7 @@ def test_root_makes_nothing_in_the_home_of_another(folder: Path) -> None:
 def test_cache_of_another_user_is_not_used(folder: Path) -> None:
     Start(folder).run()
     os.chown(cache_of(folder), NOBODY, NOBODY)
-    assert Start(folder).run().how == "sent"
+    assert Start(folder).run().how == "uncached"
 
 
 def test_wrong_upload_is_refused_and_not_kept(folder: Path) -> None:
