@@ -353,9 +353,6 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
     (let ((reply (backstaff-call 'workspace/read_file '(:path "a.txt"))))
       (should (equal (plist-get (plist-get reply :data) :content) "grün\n"))
       (should (equal (plist-get (plist-get reply :data) :encoding) "latin-1")))
-    (let ((reply (backstaff-call 'workspace/regexp_search '(:pattern "gr.n"))))
-      (should (string-match-p "a\\.txt" (plist-get reply :text)))
-      (should (string-match-p "grün" (plist-get reply :text))))
     (should (equal (plist-get (plist-get (backstaff-call 'workspace/read_file
                                                          '(:path "b.txt"))
                                          :error)

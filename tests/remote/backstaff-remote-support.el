@@ -169,7 +169,7 @@ it; in Emacs 30 that is a terminal, too."
 (defun backstaff-remote-test-shown (buffer)
   "Return BUFFER once it shows an answer."
   (with-current-buffer buffer
-    (backstaff-test-wait-for backstaff-view--reply)
+    (backstaff-test-wait-for (and backstaff-view--reply (not backstaff-view--call)))
     (should (plist-get backstaff-view--reply :ok))
     buffer))
 
