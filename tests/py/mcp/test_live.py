@@ -278,7 +278,7 @@ def test_tool_of_emacs_that_has_too_much_to_look_at_is_cut_and_says_so(
     problem = '(flymake-make-diagnostic (current-buffer) 1 2 :error "wrong")'
     one.eval(
         '(with-current-buffer "a.py" (require (quote flymake)) (setq-local flymake-mode t)'
-        f" (let ((all (make-list 20000 {problem})))"
+        f" (let ((all (make-list 500000 {problem})))"
         " (defalias 'flymake-diagnostics `(lambda (&rest _) ',all)))"
         " (defalias 'flymake-disabled-backends #'ignore)"
         " (dolist (name '(flymake-running-backends flymake-reporting-backends))"
