@@ -113,8 +113,8 @@ def _find(name: str, directories: Sequence[Directory], context: Context) -> tupl
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
         message = f"Command {quote(name)} cannot be read: {failures[0].message}"
         raise ToolError(code, message, **failures[0].details)
-    if context.budget.expired():  # a directory may not have been listed to its end
-        raise DeadlineExceeded
+    if context.budget.expired():
+        raise DeadlineExceeded("When the time was up, not all directories had been listed")
     names_told = context.hint(": {} tells the names", "commands/list_commands")
     raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{names_told}")
 
