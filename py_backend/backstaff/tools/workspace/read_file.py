@@ -311,12 +311,12 @@ class Page:
         part, file = self.part, self.part.file
         shown = f"lines {part.start}-{(part.last if part.about else after - 1)}"
         window = f"{shown} of {file.line_count}"
-        if part.about:
-            window += f" ({part.about})"
-        elif not file.line_count:
+        if not file.line_count:
             window = "empty, 0 lines"
-        elif not lines:
+        elif part.start > file.line_count or not (lines or part.about):
             window = f"no line {part.start}, as there are {plural(file.line_count, 'line')}"
+        elif part.about:
+            window += f" ({part.about})"
         elif after == part.start + 1:
             window = f"line {part.start} of {file.line_count}"
         if lines and part.inside and not part.about:
