@@ -100,9 +100,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny folders, to see that it runs")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), metavar="DIR")
-    parser.add_argument(
-        "--plot", type=Path, default=Path("docs/benchmarks/speed.svg"), metavar="FILE"
-    )
     return parser.parse_args()
 
 
