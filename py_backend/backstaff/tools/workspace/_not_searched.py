@@ -56,8 +56,8 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
     parts += told_by_name(choice.by_name, prefix)
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     parts += [f"files {' or '.join(own)}"] * bool(own and not parts)
-    can_search = any(path.endswith("/") for path in choice.by_name)
-    note = _note(parts, project, prefix, "root_path", has_directories=can_search)
+    kind = "a directory" if any(path.endswith("/") for path in choice.by_name) else "a file"
+    note = _note(parts, project, prefix, "root_path", kind if choice.by_name else "")
     unsaved = searched.unsaved(scan.files[: scan.looked_at])
     as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
     return counts, unsaved, [*[Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved), note]
@@ -73,7 +73,7 @@ def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
     parts = [f"{words} unreadable ({paths_in_a_note(unreadable, '/')})"] * bool(unreadable)
     parts += ["the rest, because the time was up"] * project.expired
     is_whole = not (parts or project.not_applied or project.closed(Closed.REPOSITORY))
-    return [] if is_whole else [_note(parts, project, prefix, "path", has_directories=False)]
+    return [] if is_whole else [_note(parts, project, prefix, "path")]
 
 
 def _note(
@@ -81,15 +81,14 @@ def _note(
     project: ProjectFiles,
     prefix: str,
     argument: str,
-    *,
-    has_directories: bool,
+    kind: str = "",
 ) -> Note:
-    """Return the note that lists `parts`; its remedy names the `argument` for a directory."""
+    """Return the note that lists `parts`; its remedy names the `argument` for one of `kind`."""
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         count = plural(len(inner), "repository", "repositories")
-        parts = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"]
+        parts, kind = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"], "a directory"
     text = f"not searched: {', '.join(parts) or 'nothing'}"
     if project.not_applied:
         text += f"; .gitignore is not applied, because {project.not_applied}"
-    remedy = f"give a directory as {argument}" if has_directories or inner else ""
+    remedy = f"give {kind} as {argument}" if kind else ""
     return Note(NoteKind.NOT_SEARCHED, text, remedy)

@@ -202,7 +202,7 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
     if asked.symbol.strip() and not asked.path:
         found, unread = in_project(asked.symbol, context)
         if not found and unread:
-            message = f"No file that was read defines {quote(asked.symbol)}: {unread}; try again"
+            message = f"No file that was read defines {quote(asked.symbol)}: {unread}"
             raise ToolError(ErrorCode.NOT_FOUND, message)
         if not found:
             problem = f"No file of the project defines {quote(asked.symbol)}"

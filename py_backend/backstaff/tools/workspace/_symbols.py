@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from backstaff.budget import Budget
+from backstaff.contents.choice import told_by_name
 from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job
@@ -88,9 +89,9 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
 
     They come from files that have a line with the name and no value before it. Files that git
     ignores and files that may hold secrets are left out. The second value says which others were
-    not looked at, such as "3 files could not be read"; it is empty if there is none.
+    not looked at, and names the remedy: "3 files could not be read; try again". It may be empty.
     """
-    parts, found, scan = names_in(symbol), list[Defined](), None
+    parts, found, scan, by_name = names_in(symbol), list[Defined](), None, ""
     if not parts:
         return found, ""
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
@@ -100,6 +101,7 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
         Matchers(budget) as matchers,
         searched(".", rules_of(), context, budget) as files,
     ):
+        by_name = ", ".join(told_by_name(files.choice.by_name, ""))
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):
             made = outline(text(hits.path, files.contents), hits.path, budget)
@@ -109,6 +111,8 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
             budget.check()
     unread = [why for _, why in scan.unread_files()] if scan else []
     if closed := unread.count(Unread.UNREADABLE):
-        return found[:MAX_FOUND], f"{counted(closed, 'file')} could not be read"
-    is_late = not found and (scan is None or scan.is_early())
-    return found[:MAX_FOUND], "the time was up before all files were searched" if is_late else ""
+        return found[:MAX_FOUND], f"{counted(closed, 'file')} could not be read; try again"
+    if not found and (scan is None or scan.is_early()):
+        return found, "the time was up before all files were searched; try again"
+    by_name = f"not searched, for their names: {by_name}; 'path' reads them" if by_name else ""
+    return found[:MAX_FOUND], by_name
