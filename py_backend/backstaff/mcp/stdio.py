@@ -6,18 +6,17 @@ import select
 import time
 
 from backstaff import streams
-from backstaff.budget import DEFAULT_DEADLINE_MS
 from backstaff.mcp.connection import Connection, ServedTools
 from backstaff.server import Server
 from backstaff.streams import READ_BYTES
-from backstaff.workers import GRACE_S, Workers
+from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 
 EXIT_INTERRUPTED = 130
 """The exit status after SIGINT, as shells have it."""
-FINISH_S = DEFAULT_DEADLINE_MS / 1000 + GRACE_S
-"""Seconds for the last calls once stdin has ended: a call may take as many by default."""
+FINISH_S = 80.0
+"""Seconds for the last calls once stdin has ended: a person's yes takes up to 65, a call 11 more."""
 CHECK_MS = 20
 """Milliseconds between two checks whether the last calls are answered."""
 
