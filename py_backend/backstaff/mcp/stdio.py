@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 EXIT_INTERRUPTED = 130
 """The exit status after SIGINT, as shells have it."""
 FINISH_S = 80.0
-"""Seconds for the last calls once stdin has ended: a person's yes takes up to 65, a call 11 more."""
+"""Seconds for the last calls once stdin has ended: a yes takes up to 65, and then a call 11."""
 CHECK_MS = 20
 """Milliseconds between two checks whether the last calls are answered."""
 
