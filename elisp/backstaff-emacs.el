@@ -247,22 +247,13 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
     (let* ((window (get-buffer-window buffer 'visible))
            (point (if window (window-point window) (point)))
            (mark (and transient-mark-mode mark-active (mark t)))
-           (start (min point (or mark point))) (end (max point (or mark point)))
-           (size 1024)                 ; maximum number of bytes of the region's text
-           (text (backstaff-names-text (buffer-substring-no-properties
-                                        start (min end (+ start size))))))
+           (start (min point (or mark point))) (end (max point (or mark point))))
       (cons (format "%s, line %d of %d%s" (backstaff-names-show path)
                     (line-number-at-pos point) (line-number-at-pos (point-max))
                     (if (buffer-modified-p) ", not saved yet" ""))
             (when (< start end)
-              (cons (format "Region, lines %d-%d%s:" (line-number-at-pos start)
-                            (line-number-at-pos end)
-                            (if (> (max (- end start) (string-bytes text)) size)
-                                ", its beginning" ""))
-                    (mapcar (apply-partially #'concat "| ")
-                            (split-string (string-trim-right
-                                           (backstaff-lisp-tools-clipped text size) "\n")
-                                          "\n"))))))))
+              (list (format "Region: lines %d-%d" (line-number-at-pos start)
+                            (line-number-at-pos end))))))))
 
 ;;; emacs/read_buffer
 
@@ -341,7 +332,8 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 ;;; emacs/diagnostics
 
-;; Flymake also has the findings of language servers.  No checker is started.  "No problems" is said only if a check has ended.
+;; Flymake also has the findings of language servers.  No checker is started.
+;; "No problems" is said only if a check has ended.
 
 (defconst backstaff-emacs-diagnostics
   '(:id "emacs/diagnostics"
@@ -396,20 +388,19 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 (defun backstaff-emacs-diagnostics--shown (problem)
   "Return a cons of the line that shows PROBLEM and its plist.
-PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE SOURCE)."
-  (pcase-let* ((`(,path ,line ,column ,severity ,message ,source) problem)
+PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE)."
+  (pcase-let* ((`(,path ,line ,column ,severity ,message) problem)
                (message (backstaff-names-prose
                          (truncate-string-to-width (or message "") 500 nil nil t))))
-    (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
-                  (substring (symbol-name severity) 1) message source)
-          (list :path path :line line :column column :severity severity :message message
-                :source source))))
+    (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
+                  (substring (symbol-name severity) 1) message)
+          (list :path path :line line :column column :severity severity :message message))))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer)
   "Return (STATE . PROBLEMS) of BUFFER, which visits PATH.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
 `waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
-LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
+LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
   (backstaff-emacs--in buffer
     (if (not (bound-and-true-p flymake-mode)) '(unchecked)
       (cons
@@ -431,7 +422,7 @@ LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
                         (or (car (memq type '(:error :warning :note)))
                             (pcase (get type 'flymake-category)
                               ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                        (flymake-diagnostic-text diagnostic) "flymake")))))))
+                        (flymake-diagnostic-text diagnostic))))))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

@@ -88,7 +88,7 @@
                                                    (current-buffer) 1 2 :error "bad"))))))
         (flymake-start)
         (should (equal (backstaff-emacs-tests-text "diagnostics")
-                       (concat "Problems: 1\na.txt:1:1 error bad [flymake]\n"
+                       (concat "Problems: 1\na.txt:1:1 error bad\n"
                                "[a checker has failed in: a.txt]\n"
                                backstaff-emacs-checkers-tests-open)))
         (should (equal (plist-get (plist-get (backstaff-call 'emacs/diagnostics nil) :data)
@@ -106,15 +106,15 @@
       (narrow-to-region 5 7)
       (should (equal (backstaff-emacs-tests-text "diagnostics")
                      (concat "Problems: 4\n"
-                             "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
-                             "a.txt:1:1 note first [flymake]\n"
-                             "a.txt:2:2 error w [flymake]\n"
-                             "a.txt:3:2 warning third of two lines [flymake]\n"
+                             "a.txt:1:1 error %s\\u202e\\u001b\n"
+                             "a.txt:1:1 note first\n"
+                             "a.txt:2:2 error w\n"
+                             "a.txt:3:2 warning third of two lines\n"
                              backstaff-emacs-checkers-tests-open)))
       (should (equal (list (point) (point-min) (point-max)) '(6 5 7)))
       (should (equal (backstaff-emacs-tests-text "diagnostics" :max_results 1)
                      (concat "Problems: 4\n"
-                             "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
+                             "a.txt:1:1 error %s\\u202e\\u001b\n"
                              "[3 more: give a path, or raise max_results]\n"
                              backstaff-emacs-checkers-tests-open)))
       (let ((data (plist-get (backstaff-call 'emacs/diagnostics nil) :data)))
@@ -164,7 +164,7 @@
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
                      (concat "Problems: 1\n"
-                             "a.py:5:24 error pyflakes: undefined name 'undefined_name' [flymake]\n"
+                             "a.py:5:24 error pyflakes: undefined name 'undefined_name'\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 (defun backstaff-emacs-checkers-tests-judge (what gaps)
