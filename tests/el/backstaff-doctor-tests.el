@@ -58,8 +58,7 @@
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
                        ("Tools" "agent-q/.*workspace/tree")))
         (ert-info (name)
-          (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
-      (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
+          (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report)))))))))
 
 (ert-deftest backstaff-doctor-leaves-the-server-in-use-alone ()
   (backstaff-doctor-tests-with (backstaff-test-command)
@@ -215,13 +214,6 @@
 
 ;;; The buffer
 
-(ert-deftest backstaff-doctor-shows-the-first-failure ()
-  (backstaff-doctor-tests-with '("/nowhere/python")
-    (let ((backstaff-root-directory "/nowhere/root/"))
-      (should (string-match-p "FAILED Command " (backstaff-doctor-tests-report)))
-      (with-selected-window (get-buffer-window "*backstaff doctor*")
-        (should (looking-back "FAILED +Root .*\n +To do: Make it a directory .*" nil))))))
-
 (ert-deftest backstaff-doctor-is-stopped-by-a-quit ()
   (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
     (run-at-time 0.5 nil (lambda () (setq quit-flag t)))
@@ -236,11 +228,6 @@
     (with-selected-window (get-buffer-window "*backstaff doctor*")
       (execute-kbd-macro (kbd "g"))
       (should (string-match-p "^All is well" (buffer-string))))))
-
-(ert-deftest backstaff-doctor-cuts-long-lines-of-the-log ()
-  (backstaff-doctor-tests-with (backstaff-test-command)
-    (dolist (line (cdr (member "The log ends with:" (split-string (backstaff-doctor-tests-report) "\n"))))
-      (should (<= (string-width line) 300)))))
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
   (with-temp-buffer
