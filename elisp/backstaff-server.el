@@ -110,8 +110,7 @@ If no server starts, the text includes advice."
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
   (pop-to-buffer backstaff-server--log-buffer)
-  (unless (derived-mode-p 'special-mode)
-    (special-mode)))
+  (special-mode))
 
 ;;; The program
 

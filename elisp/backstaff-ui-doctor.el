@@ -36,7 +36,10 @@ DIRECTORY says which project is meant; the default is the current one."
         (insert (if (save-excursion (re-search-forward "^FAILED " nil t))
                     "Not all is well.  Do what follows \"To do\", then type g.\n"
                   "All is well.  M-x backstaff-overview shows the project on a page.\n")
-                (format-time-string "Backstaff doctor, %F %T\n\n"))))
+                (format-time-string "Backstaff doctor, %F %T\n\n"))
+        ;; The window shows the end of the first advice, and with it the check above.
+        (when (re-search-forward "^ +To do: .*" nil t)
+          (set-marker help-window-point-marker (point)))))
     (message nil)
     (get-buffer "*backstaff doctor*")))
 

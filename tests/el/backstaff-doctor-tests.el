@@ -214,6 +214,13 @@
 
 ;;; The buffer
 
+(ert-deftest backstaff-doctor-shows-the-first-failure ()
+  (backstaff-doctor-tests-with '("/nowhere/python")
+    (let ((backstaff-root-directory "/nowhere/root/"))
+      (should (string-match-p "FAILED Command " (backstaff-doctor-tests-report)))
+      (with-selected-window (get-buffer-window "*backstaff doctor*")
+        (should (looking-back "FAILED +Root .*\n +To do: Make it a directory .*" nil))))))
+
 (ert-deftest backstaff-doctor-is-stopped-by-a-quit ()
   (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
     (run-at-time 0.5 nil (lambda () (setq quit-flag t)))
