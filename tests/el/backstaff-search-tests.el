@@ -128,6 +128,19 @@
                           (should (string-match-p (format "^%s\0" file) (buffer-string))))))
         (mapc #'kill-buffer (butlast buffers))))))
 
+(ert-deftest backstaff-search-visits-the-match-and-nothing-from-a-heading ()
+  (backstaff-search-tests-found "run"
+    (save-window-excursion
+      (switch-to-buffer (current-buffer))
+      (goto-char (point-min))
+      (should-error (compile-goto-error) :type 'user-error)
+      (re-search-forward "^src/a\\.c\0")
+      (beginning-of-line)
+      (execute-kbd-macro (kbd "RET"))
+      (with-current-buffer (window-buffer)
+        (should (equal (list (buffer-name) (current-column)) '("a.c" 4)))
+        (kill-buffer)))))
+
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
   (backstaff-search-tests-found "Run"
     (should (equal (backstaff-search-tests-lines) '("README:1:Run it"))))
