@@ -5,12 +5,9 @@
 ;;; Commentary:
 
 ;; Agent-Q is an agent that lives in a Lisp image and looks at files through Emacs, to which
-;; SLY or SLIME connects it.  M-x backstaff-agent-q-setup loads backstaff-agent-q.lisp there,
-;; and Agent-Q's registry then calls Backstaff: the toolset agent-q, and the essential tools
-;; of any agent.
-;;
-;; A call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as Agent-Q's own do, from
-;; there to the server, and back as one string.  Emacs must let the Lisp evaluate forms.
+;; SLY or SLIME connects it.  M-x backstaff-agent-q-setup loads backstaff-agent-q.lisp there.
+;; A call then goes from the Lisp to `backstaff-agent-q-call' in Emacs, as Agent-Q's own do,
+;; from there to the server, and back as one string.  Emacs must let the Lisp evaluate forms.
 ;; That lets the Lisp do anything in Emacs, so it is not set here.
 
 ;;; Code:

@@ -8,8 +8,6 @@
 ;; of parameters, and a function that takes a callback and the arguments by position.  This
 ;; file makes them from the server's descriptions, so that no adapter knows any tool.  The
 ;; root is that of the project that the current buffer is in when the model calls.
-;;
-;; M-x backstaff-usage shows how often agents called each tool, which a report of a bug needs.
 
 ;;; Code:
 
@@ -52,11 +50,7 @@ TOOLSETS is the name of a toolset, such as \"forge\", or of a tool, such as
                                          (cl-loop for key in '(:toolset :name :id)
                                                   thereis (equal (plist-get tool key) name)))
                                        tools)
-                           (user-error "There is no toolset %s; there are: %s" name
-                                       (string-join (seq-uniq (mapcar (lambda (tool)
-                                                                        (plist-get tool :toolset))
-                                                                      tools))
-                                                    ", "))))))))
+                           (user-error "There is no toolset and no tool %s" name)))))))
 
 (defun backstaff-agent-or-warn (library remedy function)
   "Load LIBRARY, call FUNCTION and return its value.

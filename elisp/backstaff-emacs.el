@@ -29,12 +29,6 @@
 (declare-function flymake-running-backends "flymake" ())
 (declare-function flymake-reporting-backends "flymake" ())
 (declare-function flymake-disabled-backends "flymake" ())
-(declare-function flycheck-error-line "ext:flycheck" (error) t)
-(declare-function flycheck-error-column "ext:flycheck" (error) t)
-(declare-function flycheck-error-level "ext:flycheck" (error) t)
-(declare-function flycheck-error-message "ext:flycheck" (error) t)
-(declare-function flycheck-error-filename "ext:flycheck" (error) t)
-(defvar flycheck-current-errors)
 
 ;;; The time
 
@@ -253,22 +247,13 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
     (let* ((window (get-buffer-window buffer 'visible))
            (point (if window (window-point window) (point)))
            (mark (and transient-mark-mode mark-active (mark t)))
-           (start (min point (or mark point))) (end (max point (or mark point)))
-           (size 1024)                 ; maximum number of bytes of the region's text
-           (text (backstaff-names-text (buffer-substring-no-properties
-                                        start (min end (+ start size))))))
+           (start (min point (or mark point))) (end (max point (or mark point))))
       (cons (format "%s, line %d of %d%s" (backstaff-names-show path)
                     (line-number-at-pos point) (line-number-at-pos (point-max))
                     (if (buffer-modified-p) ", not saved yet" ""))
             (when (< start end)
-              (cons (format "Region, lines %d-%d%s:" (line-number-at-pos start)
-                            (line-number-at-pos end)
-                            (if (> (max (- end start) (string-bytes text)) size)
-                                ", its beginning" ""))
-                    (mapcar (apply-partially #'concat "| ")
-                            (split-string (string-trim-right
-                                           (backstaff-lisp-tools-clipped text size) "\n")
-                                          "\n"))))))))
+              (list (format "Region: lines %d-%d" (line-number-at-pos start)
+                            (line-number-at-pos end))))))))
 
 ;;; emacs/read_buffer
 
@@ -347,12 +332,12 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 ;;; emacs/diagnostics
 
-;; Flymake and Flycheck also have the findings of language servers from eglot and lsp-mode.
-;; No checker is started.  "No problems" is said only if a check has ended.
+;; Flymake also has the findings of language servers.  No checker is started.
+;; "No problems" is said only if a check has ended.
 
 (defconst backstaff-emacs-diagnostics
   '(:id "emacs/diagnostics"
-    :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. A problem that two checkers found is shown twice. Files that are not open are not checked."
+    :description "Shows the problems that Emacs's checkers (Flymake, with eglot and lsp-mode) have found in the files that are open, also in text that is not saved yet. Files that are not open are not checked."
     :arguments
     ((:name "path" :type :string
       :description "File or directory; without it, all of the project.")
@@ -371,10 +356,9 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
          (states nil) (rows nil))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
       (when (and (funcall within path) (not (backstaff-emacs--late-p)))
-        (pcase-let ((`(,state . ,found)
-                     (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
+        (pcase-let ((`(,state . ,found) (backstaff-emacs-diagnostics--of-buffer path buffer)))
           (push path (alist-get state states))
-          (setq rows (nconc (cl-remove-if-not within found :key #'car) rows)))))
+          (setq rows (append found rows)))))
     (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
                                               (format "%s\0%9d%9d" path line column))))
     (let ((head (cond (rows (format "Problems: %d" (length rows)))
@@ -404,64 +388,41 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 (defun backstaff-emacs-diagnostics--shown (problem)
   "Return a cons of the line that shows PROBLEM and its plist.
-PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE SOURCE)."
-  (pcase-let* ((`(,path ,line ,column ,severity ,message ,source) problem)
+PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE)."
+  (pcase-let* ((`(,path ,line ,column ,severity ,message) problem)
                (message (backstaff-names-prose
                          (truncate-string-to-width (or message "") 500 nil nil t))))
-    (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
-                  (substring (symbol-name severity) 1) message source)
-          (list :path path :line line :column column :severity severity :message message
-                :source source))))
+    (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
+                  (substring (symbol-name severity) 1) message)
+          (list :path path :line line :column column :severity severity :message message))))
 
-(defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
-  "Return (STATE . PROBLEMS) of BUFFER; PATH is below one of ROOTS.
+(defun backstaff-emacs-diagnostics--of-buffer (path buffer)
+  "Return (STATE . PROBLEMS) of BUFFER, which visits PATH.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
 `waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
-LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
-  (let ((state 'unchecked) (problems nil))
-    (backstaff-emacs--in buffer
-      (when (bound-and-true-p flymake-mode)
-        ;; Flymake no longer asks a checker that has signalled an error.
-        (let ((running (flymake-running-backends)))
-          (setq state (cond ((flymake-disabled-backends) 'failed)
-                            ((null running) 'unchecked)
-                            ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
-                            (t 'checked))))
-        (cl-loop
-         for diagnostic in (flymake-diagnostics)
-         for start = (flymake-diagnostic-beg diagnostic)
-         for type = (flymake-diagnostic-type diagnostic)
-         until (backstaff-emacs--late-p)
-         do (when (integer-or-marker-p start)
-              (goto-char start)
-              (push (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
-                          (or (car (memq type '(:error :warning :note)))
-                              (pcase (get type 'flymake-category)
-                                ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                          (flymake-diagnostic-text diagnostic) "flymake")
-                    problems))))
-      (when (bound-and-true-p flycheck-mode)
-        (setq state (pcase (bound-and-true-p flycheck-last-status-change)
-                      ('no-checker state)
-                      ('errored 'failed)
-                      ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
-                      (_ (if (eq state 'unchecked) 'checked state))))
-        (cl-loop
-         for error in flycheck-current-errors
-         until (backstaff-emacs--late-p)
-         ;; A checker may find problems in other files; they count if they are below a root.
-         for file = (flycheck-error-filename error)
-         for place = (if (and file (file-name-absolute-p file))
-                         (backstaff-unsaved-below file roots)
-                       path)
-         when place
-         do (push (list place
-                        (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
-                        (pcase (flycheck-error-level error)
-                          ('error :error) ('warning :warning) (_ :note))
-                        (flycheck-error-message error) "flycheck")
-                  problems))))
-    (cons state (nreverse problems))))
+LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
+  (backstaff-emacs--in buffer
+    (if (not (bound-and-true-p flymake-mode)) '(unchecked)
+      (cons
+       ;; Flymake no longer asks a checker that has signalled an error.
+       (let ((running (flymake-running-backends)))
+         (cond ((flymake-disabled-backends) 'failed)
+               ((null running) 'unchecked)
+               ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
+               (t 'checked)))
+       (cl-loop
+        for diagnostic in (flymake-diagnostics)
+        for start = (flymake-diagnostic-beg diagnostic)
+        for type = (flymake-diagnostic-type diagnostic)
+        until (backstaff-emacs--late-p)
+        when (integer-or-marker-p start)
+        collect (progn
+                  (goto-char start)
+                  (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
+                        (or (car (memq type '(:error :warning :note)))
+                            (pcase (get type 'flymake-category)
+                              ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                        (flymake-diagnostic-text diagnostic))))))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

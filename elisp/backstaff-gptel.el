@@ -21,10 +21,9 @@
   "Make the tools of TOOLSETS known to gptel and return them.
 TOOLSETS is the name of a toolset or tool, a list of names, or nil for all.
 They are in the category \"backstaff\".  The preset `backstaff' adds those of
-them that are essential, or all if none is; `backstaff-commands' adds those
-of that toolset, and there is such a preset for each; `backstaff-all' adds
-all.  A prompt may name several of these presets: no tool is added twice.
-Tools under the policy `deny' are left out.
+them that are essential, or all if none is; `backstaff-all' adds all.  A
+prompt may name both: no tool is added twice.  Tools under the policy `deny'
+are left out.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
@@ -46,10 +45,7 @@ keeps the later."
                                                      (memq :essential (plist-get tool :categories)))
                                                    tools)
                                        tools))
-                     (backstaff-all . ,tools)
-                     ,@(cl-loop for (toolset . those)
-                                in (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)
-                                collect (cons (intern (concat "backstaff-" toolset)) those))))
+                     (backstaff-all . ,tools)))
       (gptel-make-preset name
         :description (format "Look around the project with %d tools of Backstaff" (length added))
         ;; Several models refuse a request in which a tool stands twice, which is so after two

@@ -4,23 +4,9 @@
 
 ;;; Commentary:
 
-;; A tool in Lisp is a constant, its definition, and a function of the same name:
-;;
-;;   (defconst my-clock
-;;     '(:id "emacs/clock" :description "Tells the time."
-;;       :arguments ((:name "utc" :type :boolean :description "In UTC." :default :false))
-;;       :categories (:emacs)))
-;;
-;; The server describes it beside its own tools, checks the arguments of each call in the
-;; same words, and decides by the same policy.  Then the function is called with two plists,
-;; (my-clock ARGUMENTS CONTEXT):
-;;
-;; ARGUMENTS  has a value for every argument: (:utc nil).
-;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text; and
-;;            `:approved', non-nil if the user has agreed to the call.
-;;
-;; It returns a plist of `:text', `:data' and `:truncated', or ends the call with
-;; `backstaff-lisp-tools-fail'.  `backstaff-lisp-tools-hint' points to another tool.
+;; A tool in Lisp is a constant, its definition, and a function of the same name.  The server
+;; describes it beside its own tools, checks the arguments of each call in the same words, and
+;; decides by the same policy.  Then Emacs calls the function.  docs/add-a-tool.md makes one.
 
 ;;; Code:
 
@@ -100,7 +86,7 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
              (setq code "INTERNAL")
              (list :text (format "The tool failed unexpectedly: %S" problem)))))
          (message (plist-get result :text))
-         (text (backstaff-lisp-tools-clipped (if code (concat "Error: " message) message) limit)))
+         (text (backstaff-lisp-tools--clipped (if code (concat "Error: " message) message) limit)))
     `(:ok ,(not code) :tool ,id
       :text ,(if (or code (string-empty-p note)) text
                (concat (string-remove-suffix "\n" text) note))
@@ -116,7 +102,7 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
            while (>= (cl-decf limit (string-bytes line)) 0)
            collect line))
 
-(defun backstaff-lisp-tools-clipped (text limit)
+(defun backstaff-lisp-tools--clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
   (let* ((limit (max 64 limit)) (note (format "[cut to %d bytes]\n" limit)))

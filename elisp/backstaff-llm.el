@@ -4,12 +4,7 @@
 
 ;;; Commentary:
 
-;; `backstaff-llm-tools' returns the tools as the llm library wants them:
-;;
-;;   (llm-chat-async provider
-;;                   (llm-make-chat-prompt "What is in this project?"
-;;                                         :tools (backstaff-llm-tools))
-;;                   #'success #'failure)
+;; `backstaff-llm-tools' returns the tools as `llm-make-chat-prompt' wants them.
 ;;
 ;; llm hands over nil for false and for a missing argument alike, so that false
 ;; would be lost where an argument is true by default.  A model sees such a

@@ -82,7 +82,7 @@ If no server starts, the text includes advice."
 
 ;;; Log
 
-(defconst backstaff-server-log-buffer "*backstaff log*"
+(defconst backstaff-server--log-buffer "*backstaff log*"
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
@@ -90,7 +90,7 @@ If no server starts, the text includes advice."
 
 (defun backstaff-server--log (text)
   "Append TEXT to the log."
-  (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
+  (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
     (let ((inhibit-read-only t) (inhibit-modification-hooks t))
       (setq buffer-undo-list t)
       (save-excursion
@@ -109,11 +109,8 @@ If no server starts, the text includes advice."
 (defun backstaff-show-log ()
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
-  (pop-to-buffer backstaff-server-log-buffer)
-  (unless (derived-mode-p 'special-mode)
-    (special-mode)
-    ;; The log is never out of date.
-    (setq-local revert-buffer-function #'ignore)))
+  (pop-to-buffer backstaff-server--log-buffer)
+  (special-mode))
 
 ;;; The program
 
@@ -215,11 +212,9 @@ START-INFO is the plist of the operation `start' on another host."
 These are the server's own ones until a handshake brings those of the settings.")
 
 (defun backstaff-server-status ()
-  "Return nil, `unresponsive', `ended' or the process id of this host's server."
+  "Return the process id of this host's server, or nil if none lives."
   (when-let ((server (cdr (assoc nil backstaff-server--servers))))
-    (cond ((backstaff-epc-unresponsive-p server) 'unresponsive)
-          ((backstaff-epc-live-p server) (process-id (backstaff-server-process server)))
-          (t 'ended))))
+    (and (backstaff-epc-live-p server) (process-id (backstaff-server-process server)))))
 
 (defun backstaff-server--launch (host)
   "Start a server on HOST and return it."

@@ -48,7 +48,9 @@ the base, which may be a commit, a branch, a tag, or \"index\"."
 
 (defun backstaff-changes--draw (reply)
   "Draw the files of REPLY's `:status' as a list, and its own files as a diff."
-  (pcase-let* (((map :repository-root :raw :unsaved) (plist-get (plist-get reply :status) :data))
+  (pcase-let* (((map (:status (map (:data (map :repository-root :raw :unsaved))))
+                     (:data (map :files :next-offset)))
+                reply)
                (lines (cdr (split-string (or raw "") "\n" t)))) ; the first one is the branch
     (cl-flet ((list-file (letters name path)
                 (insert letters (backstaff-view-button (backstaff-names-show name) path :file) "\n")))
@@ -58,19 +60,11 @@ the base, which may be a commit, a branch, a tag, or \"index\"."
         (let* ((start (string-match "\\(?:\"\\(?:[^\"\\]\\|\\\\.\\)*\"\\|[^ ]+\\)\\'" line 3))
                (name (substring line start))
                (path (if (string-prefix-p "\"" name) (car (read-from-string name)) name)))
-          ;; Emacs has a lock, and a copy, of a file that is not saved.
-          (unless (string-match-p "\\`\\?\\? \\(?:.*/\\)?\\(?:\\.#\\|#.*#\\'\\)" line)
-            (list-file (substring line 0 start) path (concat repository-root "/" path)))))
+          (list-file (substring line 0 start) path (concat repository-root "/" path))))
       (when (nthcdr 1000 lines) (insert (format "[%d more files]\n" (- (length lines) 1000))))
       (dolist (path unsaved) (list-file "not saved: " path path)))
-    (insert (format "%s since %s:\n" (if (plist-get (plist-get reply :data) :files) "Changes" "No changes")
+    (insert (format "%s since %s:\n" (if files "Changes" "No changes")
                     (plist-get (backstaff-view-get :arguments) :base)))
-    (backstaff-changes--insert reply)))
-
-(defun backstaff-changes--insert (reply)
-  "Insert the files of REPLY as a diff, and ask for those that have no room in it."
-  (pcase-let (((map :ok :text (:data (map :files :next-offset))) reply))
-    (unless ok (insert (backstaff-names-text text) "\n"))
     (pcase-dolist ((map :path :patch) files)
       (insert (propertize
                (if patch
@@ -80,9 +74,7 @@ the base, which may be a commit, a branch, a tag, or \"index\"."
                          (backstaff-names-show path)))
                'backstaff-entry (list :path path))))
     (when next-offset
-      (if (< (buffer-size) 5000000)
-          (backstaff-view-add (list :offset next-offset) #'backstaff-changes--insert)
-        (insert "[more files are not shown, because the diff is very long]\n")))))
+      (insert (format "[more files: type e and add :offset %d]\n" next-offset)))))
 
 (defun backstaff-changes-visit ()
   "Visit the line at point in its file."

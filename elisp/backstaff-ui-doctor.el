@@ -32,13 +32,6 @@ DIRECTORY says which project is meant; the default is the current one."
         (visual-line-mode)
         (backstaff-doctor--check-all directory)
         (setq default-directory directory)
-        (insert "\nThe log ends with:\n\n"
-                (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-                  (save-excursion
-                    (goto-char (point-max))
-                    (forward-line -10)
-                    (replace-regexp-in-string "\\(.\\{300\\}\\).*" "\\1"
-                                              (buffer-substring-no-properties (point) (point-max))))))
         (goto-char (point-min))
         (insert (if (save-excursion (re-search-forward "^FAILED " nil t))
                     "Not all is well.  Do what follows \"To do\", then type g.\n"
@@ -61,10 +54,7 @@ If it fails, write why and what to do, and return nil."
      (backstaff-doctor--write
       (propertize "FAILED " 'face 'error) name
       (concat (backstaff-epc-error-text problem) "\nTo do: "
-              ;; The rest of the advice is to call the doctor.
-              (replace-regexp-in-string
-               "[;,]? else type M-x backstaff-doctor\\'" ""
-               (string-replace "\n" " " (backstaff-server-advice problem)))))
+              (string-replace "\n" " " (backstaff-server-advice problem))))
      nil)))
 
 (defmacro backstaff-doctor--check (name &rest body)

@@ -67,8 +67,8 @@ Consult asks, and calls STATE to show a candidate."
              (define-key map (kbd "?") #'self-insert-command)
              (use-local-map (make-composed-keymap map (current-local-map))))))
       (if state
-          (or (backstaff-prompt-with-consult prompt answer :history history :category category
-                                             :annotate annotate :state state)
+          (or (backstaff-view-with-consult prompt answer :history history :category category
+                                           :annotate annotate :state state)
               ;; RET without input.
               default (user-error "Type a part of the name"))
         (let* ((completion-styles-alist
@@ -103,7 +103,7 @@ input that is not a file's name visits the best match."
     (lambda (input)
       (pcase-let* ((blank (string-blank-p input))
                    ((map :ok :text (:data (map :files :notes)))
-                    (backstaff-prompt-call-tool
+                    (backstaff-view-wait-for
                      "workspace/search_files"
                      (list :query (if blank "**" input) :kind (if blank "glob" "fuzzy")
                            :max_results 100)

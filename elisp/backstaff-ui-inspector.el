@@ -5,8 +5,7 @@
 ;;; Commentary:
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the text that an
-;; agent gets, with its bytes and an estimate of its tokens, and the data below it.
-;; Some tools have a command of their own.
+;; agent gets, with its bytes, and the data below it.
 
 ;;; Code:
 
@@ -57,8 +56,8 @@ current directory."
   (interactive
    (let* ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
      (list (plist-get tool :id)
-           (backstaff-prompt-read-arguments (plist-get tool :id)
-                                            (backstaff-inspector--template tool root))
+           (backstaff-view-read-arguments (plist-get tool :id)
+                                          (backstaff-inspector--template tool root))
            root)))
   (backstaff-view-open 'backstaff-inspector-mode (or root (backstaff-command-root)) id arguments))
 
@@ -111,16 +110,13 @@ A slash command is a Markdown file with a task for agents: /review is the file
   (pcase-let* (((map :text :data :error :truncated :elapsed-ms :warnings) reply)
                ((map :tool :arguments :root) backstaff-view-state)
                (print-escape-newlines t) (code (plist-get error :code))
-               (bytes (string-bytes text)) (form (prin1-to-string data)))
+               (form (prin1-to-string data)))
     (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
             (format "Root      %s\n" (backstaff-view-shown-name root))
             (format "Reply     %s after %s ms\n"
                     (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
                     elapsed-ms)
-            ;; English prose has about 4 bytes a token.  Names and numbers, of which most
-            ;; replies consist, have about 2.5.
-            (format "Length    %d bytes, roughly %d to %d tokens\n"
-                    bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5))
+            (format "Length    %d bytes\n" (string-bytes text))
             (mapconcat (lambda (warning)
                          (format "Warning   %s\n" (backstaff-names-prose (format "%s" warning))))
                        warnings "")

@@ -4,9 +4,7 @@
 
 ;;; Commentary:
 
-;; `backstaff-overview' shows the page that a model gets about a project: the files
-;; to read first, those that build it, those edited lately, and a map of the most
-;; important directories, one line for each.  The names in it are buttons.
+;; `backstaff-overview' shows the page that a model gets, with buttons on the names.
 
 ;;; Code:
 

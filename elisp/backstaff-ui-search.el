@@ -25,7 +25,7 @@
   "A list of the number of matches and of files, the last file, and its definition.")
 
 (defvar backstaff-search-mode-map
-  (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer)
+  (backstaff-view-keymap "g" #'revert-buffer)
   "Keymap of `backstaff-search-mode'.")
 
 (define-derived-mode backstaff-search-mode grep-mode "Search"
@@ -78,10 +78,10 @@ left out.  The last lines count the files that were not searched.  A key in the
 buffer edits the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-root)))
-                 (list (if (and (not current-prefix-arg) (backstaff-prompt-consult-p))
+                 (list (if (and (not current-prefix-arg) (backstaff-view-consult-p))
                            (ignore (backstaff-search--with-consult root))
                          (backstaff-search--read "Search for Python regexp"
-                                                 #'backstaff-prompt-quote-regexp)))))
+                                                 #'backstaff-view-quote-regexp)))))
   (when pattern
     (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
 
@@ -98,7 +98,7 @@ the words.  The buffer is the one of `backstaff-search'."
 (defun backstaff-search--read (prompt quote)
   "Read with PROMPT what to search for.
 The default is the text in the region, or the symbol at point, after QUOTE."
-  (let* ((text (backstaff-prompt-default)) (default (and text (funcall quote text)))
+  (let* ((text (backstaff-view-default-input)) (default (and text (funcall quote text)))
          (input (read-string (format-prompt prompt default) nil 'grep-regexp-history default)))
     (if (string-blank-p input) (user-error "Type what to search for") input)))
 
@@ -119,14 +119,6 @@ The default is the text in the region, or the symbol at point, after QUOTE."
                        :context_lines 0 :max_results 300
                        :timeout_ms backstaff-search--milliseconds))
                arguments)))
-
-(defun backstaff-search-visit ()
-  "Visit the match on this line, or else the next one."
-  (interactive nil backstaff-search-mode)
-  (condition-case nil
-      (compilation-next-error 0)
-    (user-error (compilation-next-error 1)))
-  (compile-goto-error))
 
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
@@ -195,7 +187,7 @@ They name arguments, which \\`e' edits."
 (defun backstaff-search--with-consult (root)
   "Read a pattern, show its matches in the project ROOT meanwhile, and visit one."
   (let ((default-directory root))
-    (backstaff-prompt-with-consult
+    (backstaff-view-with-consult
      "Search for Python regexp: " (lambda (input) (backstaff-search--candidates input root))
      :history 'grep-regexp-history :category 'consult-grep :state (consult--grep-state)
      :group #'consult--prefix-group)))
@@ -205,7 +197,7 @@ They name arguments, which \\`e' edits."
 One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
 Return a message while INPUT is no regular expression."
   (pcase-let (((map :ok :data :error :text)
-               (backstaff-prompt-call-tool
+               (backstaff-view-wait-for
                 "workspace/regexp_search" (backstaff-search--arguments (list :pattern input)) root)))
     (if (not ok) (or (plist-get error :problem) text)
       (cl-loop for ((path . line) item) in (backstaff-search--lines (plist-get data :items))

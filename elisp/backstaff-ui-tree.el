@@ -12,7 +12,7 @@
 (require 'outline)
 (require 'backstaff-ui-view)
 
-(defconst backstaff-tree--depth 3
+(defconst backstaff-tree--depth 2
   "Depth of a new tree.  A tree of more than 1000 names gets a smaller one.")
 
 (defvar backstaff-tree-mode-map
@@ -42,8 +42,8 @@ In \"src/ …\" the directory src is closed."
 ;;;###autoload
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
-It opens as deep as it fits the window, and at the current file.
-Interactively DIRECTORY is the root of the project."
+It opens at the current file.  Interactively DIRECTORY is the root of the
+project."
   (interactive (list (backstaff-command-root)))
   (let ((root (backstaff-command-root (file-name-as-directory directory)))
         (name (backstaff-view-file-at-point)))
@@ -52,12 +52,11 @@ Interactively DIRECTORY is the root of the project."
      (list :path (backstaff-view-relative root directory) :max_depth backstaff-tree--depth
            :include_hidden nil :exclude nil)
      ;; To resolve the links of another host takes round trips.
-     :fit t
      :focus (and name (or (string-prefix-p root name) (not (file-remote-p root)))
                  (backstaff-view-relative root name)))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
+  "Draw the tree in REPLY."
   (pcase-let* (((map :root :missing :left-out :scanned-entries) (plist-get reply :data))
                (focus (backstaff-view-get :focus))
                (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
@@ -65,11 +64,6 @@ Interactively DIRECTORY is the root of the project."
         ;; A level less shows all siblings before anything below them.
         (backstaff-tree--change focus :max_depth (1- depth))
       (backstaff-tree--insert root 0 missing)
-      (when (backstaff-view-get :fit)
-        (cl-loop for level from (1+ depth) above 2
-                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min))
-                          (window-body-height (get-buffer-window nil t)))
-                 finally (outline-hide-sublevels level)))
       (when focus (backstaff-tree--reveal focus))
       (backstaff-view-set-header
        (string-join (cons (format "%d names%s" (1- scanned-entries) (if missing ", not all" ""))

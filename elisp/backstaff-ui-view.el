@@ -1,4 +1,4 @@
-;;; backstaff-ui-view.el --- Buffers that show replies of tools  -*- lexical-binding: t; -*-
+;;; backstaff-ui-view.el --- Prompts, and buffers that show replies  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,37 +10,155 @@
 ;;
 ;; A call returns at once, and the buffer draws the reply when it comes.  A project has one
 ;; buffer of each mode.  The buffer owns its call: C-g cancels it, also on the server, and so
-;; does killing the buffer.  The user may edit the arguments in every view.
+;; does killing the buffer.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
 ;; (:path "src/a.c" :kind :file).  Paths are below the root, which itself is ".", and have
-;; the file's exact bytes.  `backstaff-view-visit-file' is the one place where a person opens
-;; a file that a tool named.
+;; the file's exact bytes.
 
 ;;; Code:
 
 ;; The file of each view requires this one, and gets these libraries with it.
 (require 'button)
 (require 'cl-lib)
+(require 'json)
 (require 'map)
 (require 'subr-x)
+(require 'thingatpt)
 (require 'backstaff)
 (require 'backstaff-names)
-(require 'backstaff-ui-prompt)
 
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
 (declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
 
 (defface backstaff-directory '((t :inherit font-lock-function-name-face))
   "Face of the names of directories." :group 'backstaff)
-
-(defface backstaff-symlink '((t :inherit font-lock-keyword-face))
-  "Face of the names of symbolic links." :group 'backstaff)
 
 (defface backstaff-heading '((t :inherit bold))
   "Face of headings, such as the name of a file above its matches." :group 'backstaff)
 
 (defface backstaff-note '((t :inherit shadow))
   "Face of explanations in a view, such as counts." :group 'backstaff)
+
+(defcustom backstaff-use-consult t
+  "Whether Consult, if it is installed, shows matches and definitions as you type.
+That needs Vertico, icomplete or fido, which keep the candidates on the screen."
+  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
+
+;;; Directories and hosts, for commands that a person types; calls of agents never ask
+
+(defun backstaff-command-root (&optional directory)
+  "Return the root for a command that the user typed in DIRECTORY.
+This is `backstaff-root' with a question: whether to connect to the host, if
+Emacs is not connected.  A host that is out of reach is a `user-error'."
+  (backstaff-view--connect (or backstaff-root-directory directory (backstaff-directory)))
+  (condition-case problem
+      (backstaff-root directory)
+    ;; The command loop would quote the text of any other condition.
+    (backstaff-remote-directory (user-error "%s" (backstaff-epc-error-text problem)))))
+
+(defun backstaff-view--connect (directory)
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
+Do not ask where no server could be started."
+  (let ((host (file-remote-p directory)))
+    (when (and host (not noninteractive) (not inhibit-quit)
+               (not (backstaff-server-connected-p directory))
+               (backstaff-server-on-host 'shell-p directory)
+               (y-or-n-p (format "Connect to %s? " host)))
+      ;; TRAMP does not connect where it believes that nobody waits for it.
+      (let ((non-essential nil))
+        (file-exists-p (concat host "/"))))))
+
+
+;;; Text that the user types
+
+(defun backstaff-view-default-input ()
+  "Return the text in the region, if it is on one line, or the name at point."
+  (cl-find-if (lambda (text)
+                ;; In some modes "//" is a symbol.
+                (and text (string-match-p "\\`[^\n]*[[:alnum:]][^\n]*\\'" text)))
+              (list (and (use-region-p)
+                         (buffer-substring-no-properties (region-beginning) (region-end)))
+                    (thing-at-point 'symbol t))))
+
+(defun backstaff-view-quote-regexp (text)
+  "Return the regular expression of Python that matches TEXT."
+  (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
+
+;;; Arguments of a tool
+
+(defvar backstaff-view--argument-history nil
+  "The arguments of tools that the user typed.")
+
+(defun backstaff-view-read-arguments (id arguments)
+  "Read the arguments of the tool ID, a plist; ARGUMENTS are there to edit.
+The user may also type an object of JSON."
+  (let* ((form (if arguments (format "%S" arguments) "()"))
+         (tool (cl-find-if (lambda (tool) (equal id (plist-get tool :id))) (backstaff-tools)))
+         (text (read-from-minibuffer
+                (format "%s (%s): " id
+                        (mapconcat (lambda (argument) (concat ":" (plist-get argument :name)))
+                                   (plist-get tool :arguments) " "))
+                ;; Point is where the first value ends.
+                (cons form (progn (string-match "\\`(?\\(?:[^ ]+ \"?[^\")]*\\)?" form)
+                                  (1+ (match-end 0))))
+                nil nil 'backstaff-view--argument-history))
+         (json-object-type 'plist) (json-array-type 'list) (json-false :false))
+    (condition-case nil
+        (if (string-match-p "\\`[ \t]*{" text) (json-read-from-string text)
+          (pcase-let ((`(,plist . ,end) (read-from-string text)))
+            (unless (and (cl-evenp (length plist)) (string-blank-p (substring text end)))
+              (error "No plist"))
+            plist))
+      (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text)))))
+
+;;; Consult
+
+(defun backstaff-view-consult-p ()
+  "Return non-nil if commands that find text or definitions use Consult."
+  (and backstaff-use-consult
+       (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode))
+       (require 'consult nil t)))
+
+(defun backstaff-view-with-consult (prompt answer &rest options)
+  "Ask with PROMPT for a candidate, and show the place of each meanwhile.
+ANSWER is called with the input, and returns a list of candidates, the best
+first, or a string that says why there is none.  OPTIONS are those of
+`consult--read'; functions for asynchronous commands have no public names."
+  (apply #'consult--read
+         (consult--dynamic-collection
+          (lambda (input)
+            (let ((candidates (funcall answer input)))
+              (if (listp candidates) candidates (ignore (message "%s" candidates))))))
+         :prompt prompt :require-match t :sort nil :lookup #'consult--lookup-member
+         :add-history (backstaff-view-default-input) options))
+
+;;; Calls that the user waits for
+
+(defun backstaff-view-wait-for (id args root)
+  "Return the reply to a call of the tool ID with ARGS in the project ROOT.
+The user made it by a command, so no policy stops it.
+Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
+  ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
+  ;; keys that arrive together.
+  (let ((tag throw-on-input) (throw-on-input nil)
+        (late (+ (float-time) 0.5)) (reply nil) (call nil))
+    (unwind-protect
+        (progn
+          (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
+                                           (list :person t :root root)))
+          (while (null reply)
+            (when (and tag (input-pending-p))
+              (throw tag t))
+            (when (and late (> (float-time) late))
+              (setq late nil)
+              (message "Waiting for an answer… (C-g cancels)"))
+            (accept-process-output nil 0.02))
+          (unless late (message nil))
+          reply)
+      (unless reply (backstaff-cancel call)))))
 
 ;;; State
 
@@ -136,7 +254,7 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
 (defun backstaff-view-change (&rest changes)
   "Request the state with CHANGES, a plist.
 With CHANGES the reply is shown from its top, unless they have a `:focus'."
-  (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
+  (backstaff-view--connect (or (plist-get changes :root) (backstaff-view-get :root)))
   (setq backstaff-view-state (map-merge 'plist backstaff-view-state
                                         (list :focus nil :top (and changes t)) changes))
   (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
@@ -199,11 +317,11 @@ user made it, so no policy stops it."
     (setq backstaff-view--reply reply
           default-directory (backstaff-view-file-name root root))
     (backstaff-view--redraw (lambda ()
-                             (if (or ok draw-failures) (funcall draw reply)
-                               (setq header-line-format nil)
-                               (insert (propertize (substring-no-properties text) 'face 'error)
-                                       (substitute-command-keys
-                                        "\n\nType \\[revert-buffer] to ask again, or\
+                              (if (or ok draw-failures) (funcall draw reply)
+                                (setq header-line-format nil)
+                                (insert (propertize (substring-no-properties text) 'face 'error)
+                                        (substitute-command-keys
+                                         "\n\nType \\[revert-buffer] to ask again, or\
  \\[backstaff-view-edit] to edit the call.\n")))))))
 
 (defun backstaff-view--redraw (draw)
@@ -240,7 +358,7 @@ same number.  All windows of the buffer follow."
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."
   (make-text-button name nil
-                    'face (pcase kind (:directory 'backstaff-directory) (:symlink 'backstaff-symlink))
+                    'face (and (eq kind :directory) 'backstaff-directory)
                     'action (lambda (_) (backstaff-view-visit)) 'follow-link t 'help-echo nil
                     ;; From Emacs 29 on, the keymap of buttons has a TAB of its own.
                     'keymap nil 'backstaff-entry (list :path path :kind kind)))
@@ -350,8 +468,7 @@ Ask before a link is followed out of ROOT."
   "Edit the arguments of the call, and make it again."
   (interactive nil backstaff-view-mode backstaff-search-mode backstaff-changes-mode
                backstaff-inspector-mode)
-  (backstaff-view-change :fit nil
-                         :arguments (backstaff-prompt-read-arguments
+  (backstaff-view-change :arguments (backstaff-view-read-arguments
                                      (backstaff-view-get :tool) (backstaff-view-get :arguments))))
 
 (defun backstaff-view-keys ()

@@ -27,7 +27,7 @@
   "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
 ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
   (pcase-let (((map :ok :data :text)
-               (backstaff-prompt-call-tool
+               (backstaff-view-wait-for
                 "workspace/regexp_search"
                 `( :pattern ,pattern :flags ,flags :context_lines 0
                    :max_results ,backstaff-xref--limit ,@arguments)
@@ -60,7 +60,7 @@ it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
            (data (backstaff-xref--search root word flags :literal t :definitions t))
            (data (if (not (plist-get data :next-offset)) data
                    ;; Of very many, those that begin with the word are the better half.
-                   (backstaff-xref--search root (concat "\\b" (backstaff-prompt-quote-regexp word))
+                   (backstaff-xref--search root (concat "\\b" (backstaff-view-quote-regexp word))
                                            flags :definitions t))))
       (cl-sort
        (cl-loop
@@ -127,7 +127,7 @@ A heading counts where nothing else has the name."
   (let ((root (backstaff-root)))
     (backstaff-xref--make-all
      root (plist-get (backstaff-xref--search
-                      root (format "(?<!\\w)%s(?!\\w)" (backstaff-prompt-quote-regexp identifier)) "")
+                      root (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)) "")
                      :items))))
 
 (cl-defmethod xref-backend-apropos ((_backend (eql backstaff)) pattern)
@@ -154,8 +154,8 @@ place that you leave."
 
 (defun backstaff-xref--read (root)
   "Read the name of a definition in the project ROOT."
-  (let* ((default (backstaff-prompt-default))
-         (consult (and (backstaff-prompt-consult-p) (require 'consult-xref)
+  (let* ((default (backstaff-view-default-input))
+         (consult (and (backstaff-view-consult-p) (require 'consult-xref)
                        (consult-xref--preview #'switch-to-buffer)))
          (definition (apply-partially #'get-text-property 0 'backstaff-definition)))
     (substring-no-properties

@@ -8,13 +8,10 @@
 ;; the modified buffers that visit files below its root, each with the SHA-256 of its
 ;; text, encoded as saving would encode it (but without the newline that some modes add at
 ;; the end).  If the server does not know a digest, it asks for the text, which then goes to
-;; it in pieces, and the call is made again.  A digest is computed once a change.
+;; it in pieces, and the call is made again.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
-;;
-;; A call also names the coding systems of saved files that are visited and not in
-;; UTF-8, as in (("old.txt" "iso-latin-1")), so that the server can decode them.
 
 ;;; Code:
 

@@ -13,13 +13,7 @@
 
 ;; Tools that look at a project and cannot change it, for agents and for the people
 ;; beside them.  They run in a Python process.  No path leads out of the project, and
-;; every answer has a limit.  It is a text, fit for a model, and data:
-;;
-;;   (backstaff-call "agent-q/list_directory" '(:path "src"))
-;;   => (:ok t :tool "agent-q/list_directory"
-;;       :text "Directory: /home/me/project/src/\nTotal: 6 files, …"
-;;       :data (:path "/home/me/project/src/" :entries ((:name "a.el" …) …))
-;;       :truncated nil :warnings nil :elapsed-ms 1)
+;; every answer has a limit.  It is a text, fit for a model, and data.
 ;;
 ;; Programs call `backstaff-call', `backstaff-call-async', `backstaff-call-text'
 ;; and `backstaff-tools'.  People start with M-x backstaff-tree.  No key is bound:

@@ -58,8 +58,7 @@
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
                        ("Tools" "agent-q/.*workspace/tree")))
         (ert-info (name)
-          (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
-      (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
+          (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report)))))))))
 
 (ert-deftest backstaff-doctor-leaves-the-server-in-use-alone ()
   (backstaff-doctor-tests-with (backstaff-test-command)
@@ -236,11 +235,6 @@
     (with-selected-window (get-buffer-window "*backstaff doctor*")
       (execute-kbd-macro (kbd "g"))
       (should (string-match-p "^All is well" (buffer-string))))))
-
-(ert-deftest backstaff-doctor-cuts-long-lines-of-the-log ()
-  (backstaff-doctor-tests-with (backstaff-test-command)
-    (dolist (line (cdr (member "The log ends with:" (split-string (backstaff-doctor-tests-report) "\n"))))
-      (should (<= (string-width line) 300)))))
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
   (with-temp-buffer

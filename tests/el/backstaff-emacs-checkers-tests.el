@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; The checkers are Flymake and Flycheck, a real language server behind eglot (pylsp, from
+;; The checkers are Flymake, a real language server behind eglot (pylsp, from
 ;; the folder of the tests' Python), and a fake one.
 ;; The tests of a checker that is not installed are skipped.
 
@@ -18,15 +18,9 @@
 (declare-function eglot "ext:eglot" (&rest arguments))
 (declare-function eglot--guess-contact "ext:eglot" (&optional interactive))
 (declare-function eglot-managed-p "ext:eglot" ())
-(declare-function flycheck-buffer "ext:flycheck" ())
-(declare-function flycheck-error-new-at "ext:flycheck" (line column &rest keys))
-(declare-function flycheck-mode "ext:flycheck" (&optional arg))
 (defvar eglot-events-buffer-size)
 (defvar eglot-server-programs)
 (defvar eglot-sync-connect)
-(defvar flycheck-check-syntax-automatically)
-(defvar flycheck-current-errors)
-(defvar flycheck-last-status-change)
 
 (defconst backstaff-emacs-checkers-tests-open "[only files that are open in Emacs are checked]\n"
   "The last line of each answer of emacs/diagnostics.")
@@ -43,15 +37,6 @@
   (let ((flymake-start-on-flymake-mode nil))
     (flymake-mode 1))
   (flymake-start))
-
-(defun backstaff-emacs-checkers-tests-flycheck (&rest problems)
-  "Let Flycheck have found PROBLEMS, lists for `flycheck-error-new-at'."
-  (setq-local flycheck-check-syntax-automatically nil)
-  (flycheck-mode 1)
-  (setq flycheck-last-status-change 'finished
-        flycheck-current-errors (mapcar (lambda (problem)
-                                          (apply #'flycheck-error-new-at problem))
-                                        problems)))
 
 
 ;;; emacs/diagnostics
@@ -103,7 +88,7 @@
                                                    (current-buffer) 1 2 :error "bad"))))))
         (flymake-start)
         (should (equal (backstaff-emacs-tests-text "diagnostics")
-                       (concat "Problems: 1\na.txt:1:1 error bad [flymake]\n"
+                       (concat "Problems: 1\na.txt:1:1 error bad\n"
                                "[a checker has failed in: a.txt]\n"
                                backstaff-emacs-checkers-tests-open)))
         (should (equal (plist-get (plist-get (backstaff-call 'emacs/diagnostics nil) :data)
@@ -121,15 +106,15 @@
       (narrow-to-region 5 7)
       (should (equal (backstaff-emacs-tests-text "diagnostics")
                      (concat "Problems: 4\n"
-                             "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
-                             "a.txt:1:1 note first [flymake]\n"
-                             "a.txt:2:2 error w [flymake]\n"
-                             "a.txt:3:2 warning third of two lines [flymake]\n"
+                             "a.txt:1:1 error %s\\u202e\\u001b\n"
+                             "a.txt:1:1 note first\n"
+                             "a.txt:2:2 error w\n"
+                             "a.txt:3:2 warning third of two lines\n"
                              backstaff-emacs-checkers-tests-open)))
       (should (equal (list (point) (point-min) (point-max)) '(6 5 7)))
       (should (equal (backstaff-emacs-tests-text "diagnostics" :max_results 1)
                      (concat "Problems: 4\n"
-                             "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
+                             "a.txt:1:1 error %s\\u202e\\u001b\n"
                              "[3 more: give a path, or raise max_results]\n"
                              backstaff-emacs-checkers-tests-open)))
       (let ((data (plist-get (backstaff-call 'emacs/diagnostics nil) :data)))
@@ -142,63 +127,6 @@
       (flymake-start)
       (should (equal (backstaff-emacs-tests-text "diagnostics" :path "b.txt")
                      (concat "Not checked\n[a check is under way in: b.txt]\n"
-                             backstaff-emacs-checkers-tests-open))))))
-
-(ert-deftest backstaff-emacs-diagnostics-of-flycheck-alone-and-of-both ()
-  (backstaff-test-needs "Flycheck" (require 'flycheck nil t))
-  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("b.txt" . "x"))
-    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-      (backstaff-emacs-checkers-tests-flycheck
-       '(2 3 warning "line too long") '(1 nil error "undefined name 'x'")
-       (list 3 1 'info "elsewhere" :filename (expand-file-name "b.txt" root))
-       (list 3 1 'error "outside" :filename "/etc/passwd"))
-      (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "Problems: 3\n"
-                             "a.txt:1:1 error undefined name 'x' [flycheck]\n"
-                             "a.txt:2:3 warning line too long [flycheck]\n"
-                             "b.txt:3:1 note elsewhere [flycheck]\n"
-                             backstaff-emacs-checkers-tests-open)))
-      ;; Flymake says the same of the first line in other words.
-      (backstaff-emacs-checkers-tests-flymake
-       '(1 2 :warning "pyflakes: undefined name 'x'") '(5 6 :warning "unused"))
-      (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "Problems: 5\n"
-                             "a.txt:1:1 warning pyflakes: undefined name 'x' [flymake]\n"
-                             "a.txt:1:1 error undefined name 'x' [flycheck]\n"
-                             "a.txt:2:1 warning unused [flymake]\n"
-                             "a.txt:2:3 warning line too long [flycheck]\n"
-                             "b.txt:3:1 note elsewhere [flycheck]\n"
-                             backstaff-emacs-checkers-tests-open))))
-    (with-current-buffer (backstaff-emacs-tests-visit "b.txt")
-      (backstaff-emacs-checkers-tests-flycheck)
-      (setq flycheck-last-status-change 'no-checker)
-      (should (string-match-p "^\\[no checker runs in: b.txt\\]$"
-                              (backstaff-emacs-tests-text "diagnostics")))
-      (setq flycheck-last-status-change 'errored)
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :path "b.txt")
-                     (concat "Not checked\n[a checker has failed in: b.txt]\n"
-                             backstaff-emacs-checkers-tests-open)))
-      (setq flycheck-last-status-change 'running)
-      (should (string-match-p "^\\[a check is under way in: b.txt\\]$"
-                              (backstaff-emacs-tests-text "diagnostics"))))))
-
-(ert-deftest backstaff-emacs-diagnostics-of-a-check-by-flycheck ()
-  (backstaff-test-needs "Flycheck" (require 'flycheck nil t))
-  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\n"))
-    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-      (eval '(flycheck-define-checker backstaff-emacs-checkers-tests
-               "Complain of the second line."
-               :command ("sh" "-c" "echo 2:1: bad")
-               :error-patterns ((error line-start line ":" column ": " (message) line-end))
-               :modes text-mode)
-            t)
-      (setq-local flycheck-checker 'backstaff-emacs-checkers-tests
-                  flycheck-check-syntax-automatically nil)
-      (flycheck-mode 1)
-      (flycheck-buffer)
-      (backstaff-test-wait-for (memq flycheck-last-status-change '(finished errored)))
-      (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "Problems: 1\na.txt:2:1 error bad [flycheck]\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 
@@ -236,7 +164,7 @@
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
                      (concat "Problems: 1\n"
-                             "a.py:5:24 error pyflakes: undefined name 'undefined_name' [flymake]\n"
+                             "a.py:5:24 error pyflakes: undefined name 'undefined_name'\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 (defun backstaff-emacs-checkers-tests-judge (what gaps)

@@ -130,22 +130,12 @@ SETTINGS are the server's, a string, or nil."
       (backstaff-gptel-register "forge")
       (should (equal (names 'backstaff) (names 'backstaff-all))))))
 
-(ert-deftest backstaff-gptel-makes-a-preset-of-each-toolset ()
+(ert-deftest backstaff-gptel-presets-add-no-tool-twice ()
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register)))
-      (dolist (toolset (seq-uniq (mapcar (lambda (tool) (plist-get tool :toolset))
-                                         (backstaff-agent-tools))))
-        (should (equal (mapcar #'gptel-tool-name
-                               (plist-get (plist-get (gptel-get-preset
-                                                      (intern (concat "backstaff-" toolset)))
-                                                     :tools)
-                                          :append))
-                       (mapcar (lambda (tool) (plist-get tool :name))
-                               (backstaff-agent-tools toolset)))))
-      (should (gptel-get-preset 'backstaff-commands))
-      ;; As in "@backstaff @backstaff-workspace @backstaff-all".
+      ;; As in "@backstaff @backstaff-all".
       (let ((gptel-tools nil))
-        (dolist (preset '(backstaff backstaff-workspace backstaff-all))
+        (dolist (preset '(backstaff backstaff-all))
           (let ((spec (plist-get (gptel-get-preset preset) :tools)))
             (setq gptel-tools (funcall (plist-get spec :function)
                                        (append gptel-tools (plist-get spec :append))))))
@@ -155,7 +145,7 @@ SETTINGS are the server's, a string, or nil."
   (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register)) (gptel-tools nil))
-      (dolist (preset '(backstaff backstaff-workspace backstaff-all))
+      (dolist (preset '(backstaff backstaff-all))
         (gptel--apply-preset preset (lambda (symbol value) (set symbol value))))
       (should (equal (sort (mapcar #'gptel-tool-name gptel-tools) #'string<)
                      (sort (mapcar #'gptel-tool-name tools) #'string<))))))
@@ -193,7 +183,7 @@ SETTINGS are the server's, a string, or nil."
   (backstaff-gptel-tests-with-tools nil
     (backstaff-test-with-warnings
       (should-not (backstaff-gptel-register "workshop"))
-      (should (string-match-p "no toolset workshop; there are: .*workspace" (car warnings)))
+      (should (string-match-p "no toolset and no tool workshop" (car warnings)))
       (backstaff-test-without-library 'gptel
         (should-not (backstaff-gptel-register)))
       (should (string-match-p "Install gptel" (car warnings))))))

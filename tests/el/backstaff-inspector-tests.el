@@ -131,15 +131,11 @@
                  (backstaff-run-tool "workspace/read_file" '(:path "long.txt")))))
       (should (string-match-p "\nData\n\n[0-9]+ characters, which are too many to show\n\\'" text)))))
 
-(ert-deftest backstaff-inspector-counts-bytes-and-tokens ()
-  (pcase-dolist (`(,text . ,costs) `(("aé日" . "6 bytes, roughly 2 to 3") ("" . "0 bytes, roughly 0 to 0")
-                                     (,(make-string 10001 ?x) . "10001 bytes, roughly 2501 to 4001")
-                                     (,(make-string 1234567 ?x)
-                                      . "1234567 bytes, roughly 308642 to 493827")))
-    (with-temp-buffer
-      (setq backstaff-view-state '(:tool "a" :root "/"))
-      (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1))
-      (should (string-match-p (format "^Length +%s tokens\n" costs) (buffer-string))))))
+(ert-deftest backstaff-inspector-counts-bytes ()
+  (with-temp-buffer
+    (setq backstaff-view-state '(:tool "a" :root "/"))
+    (backstaff-inspector--draw (list :ok t :text "aé日" :elapsed-ms 1))
+    (should (string-match-p "^Length +6 bytes$" (buffer-string)))))
 
 
 ;;; Keys
@@ -215,7 +211,7 @@
   "Return what is read for the arguments of a tool if the user types KEYS.
 CURRENT are the arguments to edit."
   (cl-letf (((symbol-function 'backstaff-tools) (lambda () (list backstaff-arguments-tests-tool))))
-    (backstaff-test-typing keys (backstaff-prompt-read-arguments "zoo/feed" current))))
+    (backstaff-test-typing keys (backstaff-view-read-arguments "zoo/feed" current))))
 
 (ert-deftest backstaff-arguments-that-a-tool-needs-stand-there-to-edit ()
   (let ((template (backstaff-inspector--template backstaff-arguments-tests-tool "/")))

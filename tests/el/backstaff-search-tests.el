@@ -128,22 +128,18 @@
                           (should (string-match-p (format "^%s\0" file) (buffer-string))))))
         (mapc #'kill-buffer (butlast buffers))))))
 
-(ert-deftest backstaff-search-visits-the-next-match-from-its-heading ()
+(ert-deftest backstaff-search-visits-the-match-and-nothing-from-a-heading ()
   (backstaff-search-tests-found "run"
     (save-window-excursion
       (switch-to-buffer (current-buffer))
-      (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (3 "a.c" 4) (4 "a.c" 4)))
-        (with-current-buffer (get-buffer (backstaff-search-tests-name root))
-          (goto-char (point-min))
-          (forward-line (1- line))
-          (execute-kbd-macro (kbd "RET")))
-        (with-current-buffer (window-buffer)
-          (should (equal (list (buffer-name) (current-column)) (list name column)))
-          (kill-buffer))
-        (switch-to-buffer (get-buffer (backstaff-search-tests-name root))))
-      (goto-char (point-max))
-      (should (string-search "ast last grep hit"
-                             (cadr (should-error (backstaff-search-visit) :type 'user-error)))))))
+      (goto-char (point-min))
+      (should-error (compile-goto-error) :type 'user-error)
+      (re-search-forward "^src/a\\.c\0")
+      (beginning-of-line)
+      (execute-kbd-macro (kbd "RET"))
+      (with-current-buffer (window-buffer)
+        (should (equal (list (buffer-name) (current-column)) '("a.c" 4)))
+        (kill-buffer)))))
 
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
   (backstaff-search-tests-found "Run"
@@ -192,7 +188,7 @@
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
     (pcase-dolist (`(,keys . ,read) '(("b|c RET" . "b|c") ("RET" . "a\\.c")))
       (should (equal (backstaff-test-typing keys
-                       (backstaff-search--read "Search" #'backstaff-prompt-quote-regexp))
+                       (backstaff-search--read "Search" #'backstaff-view-quote-regexp))
                      read))))
   (with-temp-buffer
     (should-error (backstaff-test-typing "RET" (backstaff-search--read "Search" #'identity))
@@ -314,10 +310,10 @@
   (with-temp-buffer
     (let ((transient-mark-mode t))
       (insert "doom|init end")
-      (should (equal (backstaff-prompt-default) "end"))
+      (should (equal (backstaff-view-default-input) "end"))
       (set-mark (point-min))
       (goto-char 10)
-      (should (equal (backstaff-prompt-default) "doom|init"))
+      (should (equal (backstaff-view-default-input) "doom|init"))
       (setq mark-active nil)
       ;; Here the comment's slashes are a symbol.
       (with-syntax-table (make-syntax-table)
@@ -325,12 +321,12 @@
         (insert " // ")
         (backward-char 2)
         (should (equal (thing-at-point 'symbol t) "//"))
-        (should-not (backstaff-prompt-default))))))
+        (should-not (backstaff-view-default-input))))))
 
 (ert-deftest backstaff-search-quotes-its-default-for-python ()
   (let ((backstaff-search-tests-tree '(("a" . "doom|init (x-y) é's\nother\n"))))
     (dolist (text '("doom|init" "(x-y)" "é's"))
-      (backstaff-search-tests-found (backstaff-prompt-quote-regexp text)
+      (backstaff-search-tests-found (backstaff-view-quote-regexp text)
         (should (equal (length (backstaff-search-tests-lines)) 1))))))
 
 ;;; Questions

@@ -366,7 +366,7 @@ The sources are a copy without an environment beside them, and the home is root.
 (ert-deftest backstaff-server-log-may-be-killed ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (should (backstaff-server-tests-pid))
-    (kill-buffer backstaff-server-log-buffer)
+    (kill-buffer backstaff-server--log-buffer)
     (backstaff-test-call-server 'chatter nil)
     (should (string-match-p "0123456789abcde" (backstaff-test--log)))))
 
@@ -375,12 +375,12 @@ The sources are a copy without an environment beside them, and the home is root.
     (save-window-excursion
       (backstaff-server-note "first")
       (delete-other-windows)
-      (let ((window (display-buffer backstaff-server-log-buffer)))
-        (set-window-point window (with-current-buffer backstaff-server-log-buffer (point-max)))
-        (with-current-buffer backstaff-server-log-buffer (goto-char (point-min)))
+      (let ((window (display-buffer backstaff-server--log-buffer)))
+        (set-window-point window (with-current-buffer backstaff-server--log-buffer (point-max)))
+        (with-current-buffer backstaff-server--log-buffer (goto-char (point-min)))
         (backstaff-server-note "second")
         (should (= (window-point window)
-                   (with-current-buffer backstaff-server-log-buffer (point-max))))
+                   (with-current-buffer backstaff-server--log-buffer (point-max))))
         ;; Who reads elsewhere goes on reading there.
         (set-window-point window 1)
         (backstaff-server-note "third")
@@ -405,9 +405,9 @@ The sources are a copy without an environment beside them, and the home is root.
   (backstaff-test-with-server (backstaff-test-fake-command)
     (save-window-excursion
       (backstaff-show-log)
-      (should (equal (buffer-name (window-buffer)) backstaff-server-log-buffer)))
+      (should (equal (buffer-name (window-buffer)) backstaff-server--log-buffer)))
     (should (backstaff-server-tests-pid))
-    (with-current-buffer backstaff-server-log-buffer
+    (with-current-buffer backstaff-server--log-buffer
       (should (derived-mode-p 'special-mode))
       (should buffer-read-only)
       (should (string-match-p "connected: (:protocol 1" (buffer-string))))))

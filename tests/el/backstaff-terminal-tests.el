@@ -18,11 +18,11 @@
     (backstaff-terminal-test-wait-for "zz$")
     ;; The mode line comes after the text, and says until then that the buffer waits.
     (let ((screen (backstaff-terminal-test-wait-for "(Tree Outl)")))
-      (should (string-match-p " 7 names " (nth 1 screen)))
+      (should (string-match-p " 6 names " (nth 1 screen)))
       (should (cl-find "  \"new\\nline\\u001b[31m\"" screen :test #'equal))
       ;; Emacs writes it from the right, and nothing else.
       (should (cl-find "  םולש" screen :test #'equal)))
-    (backstaff-terminal-test-press "M-<" "g")
+    (backstaff-terminal-test-press "M-<" "n" "n" "Tab")
     (backstaff-terminal-test-wait-for "^      a.c$")
     (backstaff-terminal-test-press "M-<" "n" "Tab")
     (let ((screen (backstaff-terminal-test-wait-for "^  src/ 2 …$")))

@@ -19,8 +19,7 @@
   (declare (indent 0) (debug t))
   `(backstaff-view-test-project backstaff-tree-tests-tree
      (let ((backstaff-tree--depth 2))
-       (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 99)))
-         (backstaff-view-test-open #'backstaff-tree root))
+       (backstaff-view-test-open #'backstaff-tree root)
        ,@body)))
 
 (defun backstaff-tree-tests-lines ()
@@ -85,26 +84,12 @@
                          (encode-coding-string (concat root name "/" name)
                                                'utf-8-emacs))))))))
 
-(ert-deftest backstaff-tree-opens-as-many-levels-as-fit-the-window ()
-  (pcase-dolist (`(,height . ,lines)
-                 '((7 "  a/ 2" "    b/ 2" "      c" "      d" "    e" "  f")
-                   (5 "  a/ 2" "    b/ 2" "    e" "  f")
-                   (4 "  a/ 2" "  f")
-                   ;; The first level is seen in any case.
-                   (1 "  a/ 2" "  f")))
-    (ert-info ((number-to-string height))
-      (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" . ""))
-        (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) height)))
-          (backstaff-view-test-open #'backstaff-tree root)
-          (should (equal (backstaff-tree-tests-lines) lines)))))))
-
 (ert-deftest backstaff-tree-opens-at-the-current-file ()
   (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" ("g" . "")))
     (find-file "a/b/d")
-    (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 3)))
-      (backstaff-view-test-open #'backstaff-tree root))
+    (backstaff-view-test-open #'backstaff-tree root)
     (should (equal (backstaff-tree-tests-lines)
-                   '("  a/ 2" "    b/ 2" "      c" "      d" "    e" "  f/ 1")))
+                   '("  a/ 2" "    b/ 2" "      c" "      d" "    e" "  f/ 1" "    g")))
     (should (equal (backstaff-view-test-path) "a/b/d"))
     (should (= (point) (window-point)))
     (backstaff-view-test-press "g")

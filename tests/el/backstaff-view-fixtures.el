@@ -11,7 +11,7 @@
 
 (require 'cl-lib)
 (require 'backstaff-test-support)
-(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-view)
 (require 'backstaff-ui-view)
 
 (defmacro backstaff-view-test-project (tree &rest body)

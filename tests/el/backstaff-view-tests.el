@@ -134,7 +134,7 @@
         (ert-info ((symbol-name server))
           (when (eq server 'killed)
             (signal-process (backstaff-server-status) 'KILL)
-            (backstaff-test-wait-for (eq (backstaff-server-status) 'ended)))
+            (backstaff-test-wait-for (null (backstaff-server-status))))
           (backstaff-view-test-press "g")
           (should (string-prefix-p (format "Error: the project root '%s' does not exist" gone)
                                    (buffer-string))))))))

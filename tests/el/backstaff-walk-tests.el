@@ -396,8 +396,7 @@ BEFORE is the text that suggested the call; then nothing more is followed."
               ,@(mapcar (lambda (preset)
                           (backstaff-walk-tests--gptel
                            (plist-get (plist-get (gptel-get-preset preset) :tools) :append)))
-                        `(backstaff backstaff-all
-                          ,@(mapcar (lambda (name) (intern (concat "backstaff-" name))) toolsets)))
+                        '(backstaff backstaff-all))
               ,@(mapcar #'backstaff-walk-tests--llm `(nil ,@toolsets))
               ,(backstaff-walk-tests--mcp processes nil nil)
               ,@(mapcar (lambda (name) (backstaff-walk-tests--mcp processes "--tools" name))
