@@ -42,8 +42,7 @@ In \"src/ …\" the directory src is closed."
 ;;;###autoload
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
-It opens at the current file.  Interactively DIRECTORY is the root of the
-project."
+It opens at the current file.  Interactively DIRECTORY is the project's root."
   (interactive (list (backstaff-command-root)))
   (let ((root (backstaff-command-root (file-name-as-directory directory)))
         (name (backstaff-view-file-at-point)))
@@ -56,7 +55,7 @@ project."
                  (backstaff-view-relative root name)))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY."
+  "Draw the tree in REPLY, closed if it is new and the window too low for it."
   (pcase-let* (((map :root :missing :left-out :scanned-entries) (plist-get reply :data))
                (focus (backstaff-view-get :focus))
                (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
@@ -64,6 +63,9 @@ project."
         ;; A level less shows all siblings before anything below them.
         (backstaff-tree--change focus :max_depth (1- depth))
       (backstaff-tree--insert root 0 missing)
+      (when (and (eql depth backstaff-tree--depth)
+                 (> (line-number-at-pos) (window-body-height (get-buffer-window nil t))))
+        (outline-hide-sublevels 2))
       (when focus (backstaff-tree--reveal focus))
       (backstaff-view-set-header
        (string-join (cons (format "%d names%s" (1- scanned-entries) (if missing ", not all" ""))

@@ -347,13 +347,14 @@ same number.  All windows of the buffer follow."
 
 (defun backstaff-view-set-header (text)
   "Show TEXT and the arguments of the call in the header line."
-  (let ((print-escape-newlines t))
+  (let ((print-escape-newlines t)
+        (arguments (map-filter (lambda (_ value) value) (backstaff-view-get :arguments))))
     (setq header-line-format
           ;; A % stands for itself.
           (string-replace "%" "%%" (concat " " (propertize text 'face 'backstaff-heading)
                                            (propertize "  e edits, ? shows the keys  "
                                                        'face 'backstaff-note)
-                                           (format "%S" (backstaff-view-get :arguments)))))))
+                                           (format "%S" (map-into arguments 'plist)))))))
 
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."

@@ -64,15 +64,13 @@ it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
                                            flags :definitions t))))
       (cl-sort
        (cl-loop
-        for ((path) item) in (seq-group-by (lambda (item)
-                                             (list (plist-get item :path) (plist-get item :line)))
-                                           (plist-get data :items))
+        for item in (plist-get data :items)
         for name = (or (plist-get (plist-get item :enclosing) :qualified) "")
         ;; Other words of the line may match, such as a parameter.
         when (cl-loop for word in words always (string-match-p (regexp-quote word) name))
         collect `( :name ,name
                    ;; A heading may have several words.
-                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name path))
+                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name (plist-get item :path)))
                    ,@item))
        #'< :key (lambda (definition) (plist-get definition :rank))))))
 
@@ -97,7 +95,7 @@ This is for `xref-backend-functions'."
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
 (defun backstaff-xref--make-all (root places)
-  "Return the xrefs of PLACES in the project ROOT.
+  "Return the xrefs of PLACES in the project ROOT, one for each line.
 Each is a plist (:path :line :column :match :line-text), with numbers from 1."
   (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
             (xref-make-match (backstaff-names-text (or line-text ""))
@@ -105,7 +103,8 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
                               (backstaff-view-file-name (concat root path) root) line
                               (1- (or column 1)))
                              (length match)))
-          places))
+          (cl-remove-duplicates places :test #'equal :from-end t
+                                :key (pcase-lambda ((map :path :line)) (list path line)))))
 
 (cl-defmethod xref-backend-identifier-completion-table ((_backend (eql backstaff)))
   "Return no names: `backstaff-find-definition' completes them."
@@ -182,7 +181,7 @@ Each has its definition as the text property `backstaff-definition'."
            (mapcar (lambda (definition)
                      (propertize (plist-get definition :name) 'backstaff-definition definition))
                    (backstaff-xref--definitions root text)))
-          (format "No definition in the project has %s in its name" text))
+          (format "No definition in the files searched has %s in its name" text))
     (user-error (cadr problem))))
 
 (provide 'backstaff-ui-xref)

@@ -108,7 +108,7 @@
     (should (equal (backstaff-definition-tests-names "server") '("Server a.py:3")))
     (should (equal (cadr (should-error (backstaff-definition-tests-type "run SPC stop RET")
                                        :type 'user-error))
-                   "No definition in the project has run stop in its name"))
+                   "No definition in the files searched has run stop in its name"))
     (should (equal (cadr (should-error (backstaff-test-typing "SPC RET"
                                          (call-interactively #'backstaff-find-definition))
                                        :type 'user-error))

@@ -44,7 +44,7 @@
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
     (should (derived-mode-p 'special-mode))
     (should buffer-read-only)
-    (should (equal (backstaff-view-test-header) " 8 names  e edits, ? shows the keys  (:path \".\" :max_depth 2 :include_hidden nil :exclude nil)"))
+    (should (equal (backstaff-view-test-header) " 8 names  e edits, ? shows the keys  (:path \".\" :max_depth 2)"))
     (backstaff-view-test-go-to "src/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
 
