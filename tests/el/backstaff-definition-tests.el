@@ -224,11 +224,11 @@
   (backstaff-definition-tests-in-mode backstaff-definition-tests-tree
     (with-current-buffer (find-file-noselect "b.py")
       (goto-char (point-max))
-      (insert "    x = run\n")
+      (insert "    x = run or run\n")
       (set-buffer-modified-p t))
     (should (equal (backstaff-definition-tests-items #'xref-backend-references "run")
                    '(("a.py" 4 8 "    def run(self):") ("b.py" 8 4 "    run()")
-                     ("b.py" 9 8 "    x = run"))))
+                     ("b.py" 9 8 "    x = run or run"))))
     (should (equal (mapcar #'cadr (backstaff-definition-tests-items #'xref-backend-apropos "run"))
                    '(4 4 7)))
     (should-not (xref-backend-definitions 'backstaff "ru"))))
