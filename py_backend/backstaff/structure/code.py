@@ -1,14 +1,11 @@
 """The code of a text: its comments and strings are hidden, and its braces have partners."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, repeat
+from operator import add
 
 from backstaff.structure.language import Language, finder
 
-GOES_ON = ("\0", "\f")
-"""Beginnings of lines that go on with a string or a comment."""
 MAX_UNCLOSED = 40
 """Maximum number of tokens without an end in a text. Each is looked for in all of it."""
 
@@ -28,69 +25,64 @@ class Code:
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
         self.bodies = [*map(str.strip, self.lines)]
-        self.starts = [*accumulate(map((1).__add__, map(len, self.lines)), initial=0)]
+        self.starts = [*accumulate(map(add, map(len, self.lines), repeat(1)), initial=0)]
         self.closing = dict[int, int]()
         """The places of braces, each with that of its partner."""
-        opened = list[int]()
-        for found in finder("[{}]")(self.text) if language.end == "{" else ():
-            if found[0] == "{":
-                opened.append(found.start())
-            elif opened:
-                self.closing[opened.pop()] = found.start()
-
-    def line_at(self, place: int) -> int:
-        """Return the index of the line at a place of `text`."""
-        return bisect_right(self.starts, place) - 1
+        opened, place = list[int](), 0
+        for part in self.text.split("{") if language.end == "{" else ():
+            at = part.find("}")
+            while at >= 0:
+                if opened:
+                    self.closing[opened.pop()] = place + at
+                at = part.find("}", at + 1)
+            place += len(part) + 1
+            opened.append(place - 1)
 
     # One loop over the tokens, because a function for each would take twice the time.
-    def _hidden(self) -> Iterator[str]:  # noqa: C901
-        """Yield the parts of `text`."""
-        text, language = self.source, self.language
+    def _hidden(self) -> list[str]:  # noqa: C901
+        """Return the parts of `text`."""
+        text, language, parts = self.source, self.language, list[str]()
         place, limit, line_end, below = 0, len(text), -1, -1
-        closers = dict[str, re.Pattern[str]]()
+        closers, has_here = dict[str, re.Pattern[str]](), "<<" in text
         while (found := language.token(text, place, limit)) or limit < len(text):
             if not found:  # `below` the line stands a here-document
-                yield text[place:limit] + "\n\0" * text.count("\n", limit, below)
+                parts.append(text[place:limit] + "\n\0" * text.count("\n", limit, below))
                 place, limit = below, len(text)
                 continue
-            start, end = found.span()
-            kind = (found.lastgroup or " ")[0]
-            if kind in "hl" and language.here_document and start > line_end:
+            (start, end), kind = found.span(), (found.lastgroup or " ")[0]
+            if kind in "hl" and language.here_document and has_here and start > line_end:
                 line_end = (text.find("\n", start) + 1 or len(text) + 1) - 1
                 if (below := self._here_documents(start, line_end)) > 0:
                     limit = line_end
             if kind == "l":
                 if (mark := found[0]) not in closers:
                     closers[mark] = language.closer(found)
-                after = self._after(closers[mark], end)
-                if after < 0:
+                if (after := self._after(closers[mark], end)) < 0:
                     kind = "h"
                 else:  # a comment begins with `/*`, `--`, `=` or `#|`
                     kind, end = "c" if mark[0] in "/-=#" and mark[-1] != '"' else kind, after
             if end > limit:
                 end, limit = max(end, below), len(text)
-            yield text[place:start]
-            place = end
-            if kind == "h":
-                yield text[start:end]
-                continue
-            lines = text.count("\n", start, end)
-            width = (text.find("\n", start, end) if lines else end) - start
+            hidden = text[start:end]
+            lines = hidden.count("\n") if "\n" in hidden else 0
+            width = hidden.find("\n") if lines else end - start
             if kind == "c":
-                yield " " * width + "\n\f" * lines
-            else:
-                yield '"' + "_" * (width - 2) + '"' * (width > 1) + "\n\0" * lines
-        yield text[place:]
+                hidden = " " * width + "\n\f" * lines
+            elif kind != "h":
+                hidden = '"' + "_" * (width - 2) + '"' * (width > 1) + "\n\0" * lines
+            parts += text[place:start], hidden
+            place = end
+        return [*parts, text[place:]]
 
     def _after(self, end: re.Pattern[str], place: int) -> int:
         """Return the place behind the next match of `end` with its group; -1 if there is none."""
-        if end in self.unclosed or len(self.unclosed) >= MAX_UNCLOSED:
+        if self.unclosed and (end in self.unclosed or len(self.unclosed) >= MAX_UNCLOSED):
             return -1
-        found = end.finditer(self.source, place)
-        after = next((one.end() for one in found if one.lastindex), -1)
-        if after < 0:
-            self.unclosed.add(end)
-        return after
+        for found in end.finditer(self.source, place):
+            if found.lastindex:
+                return found.end()
+        self.unclosed.add(end)
+        return -1
 
     def _here_documents(self, start: int, line_end: int) -> int:
         """Return the end of the here-documents that begin on the line from `start` on; or -1.

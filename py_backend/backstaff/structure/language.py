@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 
 LONGEST = 400
 """Maximum number of characters of a line that are looked at."""
@@ -29,8 +30,13 @@ MODIFIERS = (
     r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public"
     r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
     r" value virtual"
-).replace(" ", "|")
+).split()
 """Patterns for words that stand before the keyword of a definition, in any language."""
+_MODIFIERS = "|".join(
+    f"{letter}(?:{'|'.join(word[1:] for word in words)})"
+    for letter, words in groupby(MODIFIERS, lambda word: word[0])
+)
+"""These words by their first letters, because `re` tries alternatives one after the other."""
 BLOCK = (r"/\*", "*/", "")
 """The comment of most languages: an item of `long`."""
 ESCAPED = r"\\."
@@ -96,7 +102,7 @@ class Language:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
         attributes = self.attributes or "(?!)"
-        before = rf"(?:(?:{MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
+        before = rf"(?:(?:{_MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
@@ -119,9 +125,9 @@ class Language:
         parts = [
             self.opaque,
             *(mark for mark, begin in long.items() if begin not in single),
-            *(rf"{q}(?:[^{q}\\\n]++|\\.)*{q}?" for q in self.quotes if q not in single),
+            *(rf"{q}[^{q}\\\n]*+(?:\\.[^{q}\\\n]*+)*{q}?" for q in self.quotes if q not in single),
             *(
-                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]){{0,400}}{q}"
+                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]{{1,99}}+){{0,99}}{q}"
                 for q, escape in single.items()
             ),
             *(mark for mark, begin in long.items() if begin in single),

@@ -34,7 +34,7 @@ STRING = piece(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", '"a \\" b"', "'(\"
 
 def between(begin: str, end: str, levels: int = 3) -> str:
     """Return a pattern for `begin` to `end` with so many `levels` of such pairs and strings."""
-    others = rf"[^\{begin}\{end}\"']|(?>{STRING}|[\"'])"
+    others = rf"[^\{begin}\{end}\"']++|(?>{STRING}|[\"'])"
     inner = rf"\{begin}(?:{others})*\{end}"
     for _ in range(levels - 1):
         inner = rf"\{begin}(?:{others}|{inner})*\{end}"
@@ -46,7 +46,7 @@ def between(begin: str, end: str, levels: int = 3) -> str:
 PARENTHESES = piece(between("(", ")"), "()", "(a, (b))", '(")", (c(d)))', "('a)')")
 BRACKETS = piece(between("[", "]"), "[]", "[Fact]", "[A(x[0]), B]", '["]"]')
 # Not those of `->`, `=>`, `<=`, `>=`, `<<`.
-ANGLES = piece(r"<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>)*>",
+ANGLES = piece(r"<(?:[^<>;{}]++|(?<=[-=])>|<(?:[^<>;{}]++|(?<=[-=])>|<(?:[^<>;{}]++|<[^<>;{}]*+>)*>)*>)*>",
     "<T>", "<A<B>, C<D<E>>>", "<F: Fn() -> A>", "<>")
 AT_SIGN = piece(rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})",
     "@a.B", "@A(b = {1})")
@@ -68,7 +68,7 @@ _WORDS = r"[^()\"'\\]{1,400}+|\\.|\"(?:[^\"\\]{1,400}+|\\.){0,99}\"|'[^']{0,500}
 _COMMAND = rf"{ESCAPED}|\$\((?:{_WORDS}|\((?:{_WORDS}){{0,99}}\)){{0,500}}\)|{_VARIABLE}"
 
 # Functions as values, in JavaScript.
-_PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
+_PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]++|\((?:[^()]++|\([^()]*+\))*\))*"
 _RESULT = r"\s*+(?::[^=]*+)?=>"
 _FUNCTION = piece(r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
     rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
@@ -90,7 +90,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     rule(r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
          rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
          {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"}),
-    rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
+    rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]++|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
          {"a: function () {": "a", "b: async (c) => {": "b"}),
     ), attributes=AT_SIGN, bare=True,
     shape=rf"()(?!(?:if|for|while|switch)\b)[*# ]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
@@ -102,7 +102,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
-_PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"
+_PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|/|[^\\\n/]++)*|'(?<=\d')(?=\d)"
 _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
@@ -122,7 +122,7 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
     above=_C.above + r"|template\b|requires\b", goes_on=r"(?:throw|noexcept|const|requires)\b|__")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
-    attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
+    attributes=AT_SIGN, words=r"class~ interface~ enum~ record~ new~[^\n]{0,400}\{[~\t]*+$",
     shape=_TYPED, anonymous=True, long=(_TRIPLE, BLOCK))
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
@@ -257,11 +257,11 @@ def language_of(path: str, text: str) -> str:
     The first line says it by an interpreter, or by a mode of Emacs. Return "" if neither says it,
     or if the text is too large.
     """
-    if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
+    if len(text) > MAX_LINES and (len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES):
         return ""
     stem, _, extension = path.rpartition("/")[2].rpartition(".")
     known = _BY_FILE.get(f".{extension.lower()}" if stem else extension, "")
-    if extension == "h" and re.search(r"^(?:class|namespace|template)\b", text, re.MULTILINE):
+    if extension == "h" and re.search(r"\n(?:class|namespace|template)\b", f"\n{text}"):
         return "cpp"
     if known or stem:
         return known

@@ -13,8 +13,9 @@ from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
 _TEST = re.compile(
-    r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
-    r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
+    r"[mfdc(#@[](?:(?<=\bm)od tests?\b|(?<=\bf)unc (?:Test|Benchmark|Fuzz)[A-Z_]|(?<=\bd)ef test_"
+    r"|(?<=\bc)lass Test[A-Z]|(?<=\()ert-deftest\b|(?<=#)\[cfg\(test\)|(?<=#)\[(?:\w+::)?test\b"
+    r"|(?<=@)(?:Parameterized)?Test\b|(?<=\[)(?:Test|Fact)\b)"
 )
 """A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
 _JOINTS = re.compile(r"::|[.#/:]|\[[\"']?|[\"']?\]")

@@ -5,11 +5,12 @@ the partner of its bracket. In other languages, indentation ends it.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
-from backstaff.structure.code import GOES_ON, Code
+from backstaff.structure.code import Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, finder, matcher
 from backstaff.structure.languages import PARENTHESES
 
@@ -39,8 +40,11 @@ _NO_NAMES = frozenset(
 """Words that begin a statement, or that stand before a parenthesis."""
 _TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
 """A type alone on the line above a name."""
-_OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
-_FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto|when)\b")
+_OPERATOR = re.compile(r"operator(?<!\woperator)(?!\w)(.*+)")
+_FOREIGN = re.compile(
+    r"[\"'`;/+|!%{\\=\-: ](?:(?<![-: ])|(?<=-)>|(?<=:) "
+    r"|(?<= )(?:return|throw|else|new|case|goto|when)\b)"
+)
 """Signs and words that no function has before its name."""
 _AFTER_MACRO = re.compile(
     r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
@@ -49,7 +53,7 @@ _AFTER_MACRO = re.compile(
 """A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
 _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
-_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
+_ARGUMENTS = re.compile(r"<(?:[^<>]++|<(?:[^<>]++|<[^<>]*+>)*>)*>")
 """The arguments of a template or a generic type."""
 _CLOSED = re.compile(PARENTHESES)
 
@@ -82,11 +86,11 @@ class Walk:
         self.lines, self.language = text.split("\n"), language
         self.code = Code(text, language)
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
-        self.found: list[Block] = []
         self.is_attribute = matcher("|".join(filter(None, (language.above, language.attributes))))
+        self.no_body, self.goes_on = matcher(language.no_body), matcher(language.goes_on)
         self.holders = CONTAINERS - _PARTS if language.bare else CONTAINERS | _PARTS
         """Kinds of definitions with functions that no keyword begins."""
-        self.beyond = 0
+        self.found, self.beyond = list[Block](), 0
         """Lines above this one belong to a head, and define nothing."""
 
     def run(self, budget: Budget) -> list[Block]:
@@ -99,10 +103,10 @@ class Walk:
         result = list[tuple[int, int]]()
         # A string on a line of its own is a docstring, where no brackets are.
         marks = "\"'\0" if not self.language.end else ""
-        for at in [at for at, body in enumerate(self.code.bodies) if body[:1] in marks]:
+        for at in [at for at, body in enumerate(self.code.bodies) if not body or body[0] in marks]:
             mark = self.code.lines[at][:1]
             goes_on = bool(result) and result[-1][1] == at
-            if (goes_on and mark in GOES_ON) or (mark != "\0" and self.lines[at].strip()):
+            if (goes_on and mark and mark in "\0\f") or (mark != "\0" and self.lines[at].strip()):
                 result.append((result.pop()[0] if goes_on else at + 1, at + 1))
         return result
 
@@ -111,27 +115,27 @@ class Walk:
 
         The last one is behind the text.
         """
-        code, language, total = self.code, self.language, len(self.code.bodies)
+        code, language, starts = self.code, self.language, self.code.starts
         if not language.words:
-            return range(total + 1)
+            return range(len(starts))
         find = (finder(word.replace("~", " ")) for word in language.words.split())
-        lines = {code.line_at(found.start()) for each in find for found in each(code.text)}
+        lines = {bisect_right(starts, one.start()) - 1 for each in find for one in each(code.text)}
         if ends := language.ends:
-            ended = ((at, body) for at, body in enumerate(code.bodies) if body and body[-1] in ends)
-            lines.update(at for at, body in ended if body[-1] != "," or "(" in body)
-        return sorted({total, *lines})
+            ended = [(at, body) for at, body in enumerate(code.bodies) if body and body[-1] in ends]
+            lines.update(at for at, body in ended if "(" in body or not body.endswith((",", "= {")))
+        return sorted({len(starts) - 1, *lines})
 
     def _by_braces(self, budget: Budget) -> None:
         code, language, stack = self.code, self.language, self.stack
         bodies, starts, likely = code.bodies, code.starts, self._likely()
         at = looked_at = next_likely = 0
         while at < len(bodies):
-            if at >= looked_at:
-                budget.check()
-                looked_at = at + STRIDE
             if not (body := bodies[at]):
                 at += 1
                 continue
+            if at >= looked_at:
+                budget.check()
+                looked_at = at + STRIDE
             while starts[at] > stack[-1].end:
                 stack.pop()
             while likely[next_likely] < at:
@@ -139,11 +143,11 @@ class Walk:
             top, to_take = stack[-1], at == likely[next_likely]
             if not to_take and language.shape and top.kind in self.holders:
                 is_over = language.of_c and body[-1] == ";" and "{" not in body
-                to_take = not is_over and ("(" in body or body[-1] == "{")
+                to_take = not is_over and ("(" in body or body[-1] == "{" != body)
             elif not to_take and (top.name or not top.line):
                 # Most lines stand in the midst of a function, and define nothing.
                 at = likely[next_likely]
-                at = at if starts[at] <= top.end else code.line_at(top.end) + 1
+                at = at if starts[at] <= top.end else bisect_right(starts, top.end)
                 continue
             else:
                 to_take = True
@@ -166,8 +170,7 @@ class Walk:
                 ends = indent == top.indent and bool(is_end(body))
                 is_over = ends or (indent == top.indent and bool(goes_on(body)))
                 if ends or not is_over:
-                    top.last = (at if ends else above) + 1
-                    stack.pop()
+                    stack.pop().last = (at if ends else above) + 1
             if at in likely and not is_over:
                 self._take(at, body)
         for block in stack:
@@ -212,19 +215,18 @@ class Walk:
         if len(line) == len(own):
             own = own[: len(line.rstrip())]
             if '"' in name:
-                start = line.find(name)
-                name = own[start : start + len(name)]
+                name = own[(start := line.find(name)) : start + len(name)]
         name = "" if name == "(" else name.strip()
-        block = Block(name, kind or "function", at + 1, 0, own.strip())
-        block.indent, block.owner = indent, (found and found.groupdict().get("owner")) or ""
+        about = (found and "owner" in found.re.groupindex and found["owner"]) or ""
+        block = Block(name, kind or "function", at + 1, 0, own.strip(), about, indent=indent)
         if language.end == "{":
             if not self._extend(block, at, indent, place) and needs_body:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
-                self.beyond = max(self.beyond, code.line_at(block.opened))
+                self.beyond = max(self.beyond, bisect_right(code.starts, block.opened) - 1)
             if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                 block.name = named[1]
-            block.last = code.line_at(block.end) + 1
+            block.last = bisect_right(code.starts, block.end)
         block.first = self._first_line(at, indent, owner)
         self.found.append(block)
         self.stack.append(block)
@@ -252,12 +254,17 @@ class Walk:
     # One branch a sign.
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
         """Find the end of `block`, whose head goes on at `place`; return True if it has a body."""
-        code, text, goes_on = self.code, self.code.text, matcher(self.language.goes_on)
-        no_body, start, left, depth = matcher(self.language.no_body), place, MAX_HEAD, 0
-        is_value, is_over = False, False
+        code, text, no_body = self.code, self.code.text, self.no_body
+        start, left, depth, is_value, is_over = place, MAX_HEAD, 0, False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.end() - 1
-            if sign in "([":
+            if sign == "{":
+                before = text[max(start, place - LONGEST_NAME) : place].rstrip()
+                if not (depth or is_value or no_body(f"{block.kind} {before}")):
+                    block.opened, block.end = place, code.closing.get(place, len(text))
+                    return True
+                place = code.closing.get(place, len(text))
+            elif sign in "([":
                 if place == start and not block.name:  # of Go: `type (`
                     block.opened, block.end = place, text.find("\n)", place) + 1 or len(text)
                     return True
@@ -267,21 +274,15 @@ class Walk:
                 is_over = depth < 0  # it belongs to a bracket around the head
             elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
-            elif sign == "{":
-                before = f"{block.kind} {text[max(start, place - LONGEST_NAME) : place].rstrip()}"
-                if not (depth or is_value or no_body(before)):
-                    block.opened, block.end = place, code.closing.get(place, len(text))
-                    return True
-                place = code.closing.get(place, len(text))
             elif sign == "\n":
                 left -= 1
-                below = code.line_at(place) + 1
+                below = bisect_right(code.starts, place)
                 at = next((at for at in range(below, len(code.bodies)) if code.bodies[at]), 0)
                 is_over = not (left and at)
                 if not (
                     is_over or depth or code.bodies[at][0] in _HEADS or self._indent(at) > indent
                 ):
-                    more = goes_on(code.bodies[at])
+                    more = self.goes_on(code.bodies[at])
                     is_over = not more or block.kind in more[0]  # it is another constructor
                 if not left and below - line <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = below
@@ -339,9 +340,9 @@ def _typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
     if "<" in head:  # a tuple may be an argument of a type
         text = _ARGUMENTS.sub("", text)
         head, _, rest = text.partition("(")
-    words, arguments = head.split(), _CLOSED.match(text, len(head))
-    is_type = len(words) <= of_c and words != [owner]
-    if is_type and arguments and _AFTER_MACRO.match(text, arguments.end()):
+    words = head.split()
+    arguments = len(words) <= of_c and words != [owner] and _CLOSED.match(text, len(head))
+    if arguments and _AFTER_MACRO.match(text, arguments.end()):
         return _typed_name(text[arguments.end() :], owner, has_type=True, of_c=False)
     if of_c and words and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]

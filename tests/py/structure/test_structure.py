@@ -8,7 +8,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure import walker
-from backstaff.structure.code import GOES_ON, Code
+from backstaff.structure.code import Code
 from backstaff.structure.languages import LANGUAGES, MAX_CHARACTERS, MAX_LINES, language_of
 from backstaff.structure.outline import Outline, outline
 from tests.py.structure.answers import ANSWERS, FIXTURES, Known, pairs
@@ -320,6 +320,11 @@ def test_initializers_over_lines_define_nothing() -> None:
     assert names(made) == ["A::A", "A::~A"]
 
 
+def test_brace_of_an_enum_on_its_own_line_is_no_constant() -> None:
+    made = outlined("A.java", "enum A\n{\n  B(1),\n  C(2) {\n  };\n\n  A(int x) {\n  }\n}\n")
+    assert names(made) == ["A", "A.A"]
+
+
 def test_constructor_ends_above_the_next_one() -> None:
     made = outlined("a.kt", "constructor(a: B) : this(\n  c,\n)\nprivate constructor(d: E) {\n}\n")
     assert [(one.line, one.last_line, one.depth) for one in made.definitions] == [
@@ -503,7 +508,7 @@ def test_lines_of_hidden_code_are_those_of_the_text(language: str) -> None:
         text = "".join(random.choices(PARTS, k=60))
         code = Code(text, facts)
         for line, own in zip(code.lines, text.split("\n"), strict=True):
-            if len(line) == len(own) and line[:1] not in GOES_ON:  # only hidden characters differ
+            if len(line) == len(own) and line[:1] not in ("\0", "\f"):  # hidden ones differ
                 pairs = zip(line, own, strict=True)
                 assert all(a in (b, *' "_\0\f') for a, b in pairs), (text, line)
 
