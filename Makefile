@@ -33,7 +33,7 @@ demo: ## start the server from Emacs and call every tool on this repository
 	@dev/setup demo
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/demo.el -f demo-batch
 
-test-py: setup ## run pytest: first the tests that measure time, then the others in four processes
+test-py: setup ## run pytest: first the tests that measure time, then the others in three processes
 	@dev/pytest
 
 test-el: setup ## run the ERT tests; SELECTOR picks some

@@ -290,12 +290,12 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     names = place.path.split("/")
     depth = is_inside.count("../")
     top = "/".join(names[: len(names) - depth]) or "/"
-    common = os.path.realpath(os.path.join(place.path, common))
+    common = _real(os.path.join(place.path, common))
     values = _settings(printed, top)
     # Open the directories first and judge them then, so that nobody can swap them in between.
     opened, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
+    led = (one for one in dot_gits if _real(one) == git or os.path.isfile(one))
     owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
     is_wide = opened.path != top or not (is_within(top, owner) or is_within(top, root))
@@ -307,9 +307,17 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     return Repository(program, opened, at, shared, objects, inside, values, head, excludes, budget)
 
 
+def _real(path: str) -> str:
+    """The real path of `path`. Raises `Unanswered` if a link on the way is being changed."""
+    try:
+        return os.path.realpath(path)
+    except OSError as error:
+        raise Unanswered(_MOVED) from error
+
+
 def _opened(path: str, place: Place) -> Held:
     """The directory at `path`, which `place` closes. Raises `Unanswered` if it is elsewhere."""
-    real = os.path.realpath(path)
+    real = _real(path)
     try:
         held = Held(place.keep_open(HANDLES.root(real)), real)
     except OSError as error:
@@ -332,7 +340,7 @@ def _settings(printed: bytes, top: str) -> dict[str, str]:
         key, is_valued, value = setting.partition("\n")
         if key in files:
             value = os.path.expanduser(value)
-            is_own = is_within(os.path.realpath(os.path.join(top, value)), top)
+            is_own = is_within(_real(os.path.join(top, value)), top)
             if scope not in _OF_THE_USER and not (is_own and key == "core.excludesfile"):
                 continue
         values[key] = value if is_valued else "true"
@@ -345,7 +353,7 @@ def _excludes(users: str, common: str, top: str, root: str) -> tuple[str, ...]:
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads
     out of the work tree does not count, because the hidden names would tell its lines.
     """
-    exclude = os.path.realpath(f"{common}/info/exclude")
+    exclude = _real(f"{common}/info/exclude")
     own = any(is_within(exclude, place) for place in (common, top, root))
     files = [os.path.join(top, users) if users else "", exclude if own else ""]
     named = (f"--exclude-from={file}" for file in files if os.path.isfile(file))
@@ -364,7 +372,7 @@ def _leads_out(
     """
 
     def is_ours(path: str) -> bool:
-        real = os.path.realpath(path)
+        real = _real(path)
         return is_within(real, owner) or is_within(real, root)
 
     git, common, objects = directories
@@ -419,12 +427,12 @@ def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
 
 def _names(git: str, owner: str, worktree: str) -> bool:
     """Whether the repository `git` says that its work tree is `owner`."""
-    if worktree and os.path.realpath(os.path.join(git, worktree)) == owner:
+    if worktree and _real(os.path.join(git, worktree)) == owner:
         return True
     named = _read(f"{git}/gitdir")
     # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
     path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
-    return bool(path) and os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"
+    return bool(path) and _real(os.path.join(git, path)) == f"{owner}/.git"
 
 
 def is_within(path: str, project: str) -> bool:
@@ -436,5 +444,5 @@ def _program(root: str, path: str) -> str | None:
     """The git in a directory of the system, else the first one on `path` outside `root`."""
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
-    outside = (other for other in others if not is_within(os.path.realpath(other), root))
+    outside = (other for other in others if not is_within(_real(other), root))
     return next(filter(is_program, chain(system, outside)), None)  # most need no look outside

@@ -351,6 +351,7 @@ def test_quick_call_overtakes_a_slow_one(line_to: MakeLine) -> None:
     assert line.answer()[1] == 1
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("count", [8, 30])
 def test_searches_that_take_long_hold_up_no_other_call(tree: Plant, count: int) -> None:
     line = Line(server_at(tree({"slow.txt": "a" * 60 + "!", "b.txt": "word"})))
