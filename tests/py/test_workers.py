@@ -151,8 +151,9 @@ def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
 
 
 def test_with_too_many_stuck_workers_all_others_are_rejected(
-    pool: Workers, clock: Clock, disk: DeadDisk
+    pool: Workers, clock: Clock, disk: DeadDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "HANGS_S", 1)  # more than the start of a thread takes
     stuck = [Doing(disk.hang) for _ in range(MAX_COMPUTING)]
     waiting = [Doing(disk.hang) for _ in range(10)]
     assert all(pool.submit(job) for job in (*stuck, *waiting))
