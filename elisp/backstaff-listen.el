@@ -83,7 +83,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
                     (process-put server :last (float-time))
-                    ;; Keep 32 connections at most: those that asked last.
+                    ;; Keep 32 connections at most: a new one ends the one that is silent longest.
                     (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
              :plist (list :file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))

@@ -109,7 +109,7 @@ The default is the text in the region, or the symbol at point, after QUOTE."
         (backstaff-view-open 'backstaff-search-mode (backstaff-command-root) tool arguments)))
 
 (defun backstaff-search--arguments (arguments)
-  "Return ARGUMENTS with defaults for those that the user left out."
+  "Return ARGUMENTS, and the default of each argument that they lack."
   (pcase-let (((map :pattern :literal) arguments))
     (map-merge 'plist
                (if (not pattern) '(:max_results 30)

@@ -39,8 +39,8 @@
 
 (defcustom backstaff-call-timeout 15
   "Maximum number of seconds to wait for the answer to a call.
-A question to you about a call waits for so long as well.  A server on another
-host is started before that counts; see `backstaff-remote-start-limit'."
+A question to you about a call waits as long.  The start of a server on another
+host does not count; see `backstaff-remote-start-limit'."
   :type '(number :tag "Seconds") :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-directory nil

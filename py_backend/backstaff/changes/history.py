@@ -20,7 +20,7 @@ _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 class Commit:
     """A commit, the number of files that it changes, and of lines that it adds and removes.
 
-    An empty commit, a merge, and one that git could not count have None.
+    The numbers are None for an empty commit, a merge, and a commit that git could not count.
     """
 
     oid: str

@@ -109,7 +109,7 @@ def _matching(globs: Globs, prefix: str, paths: Sequence[str], budget: Budget) -
 
 
 def _parted(paths: Sequence[str], is_out: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """Return the other `paths`, and those that are out."""
+    """Return two lists: the `paths` that stay, and the `paths` for which `is_out` is true."""
     return [*filterfalse(is_out, paths)], [*filter(is_out, paths)]
 
 

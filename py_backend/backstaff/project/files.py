@@ -121,7 +121,7 @@ class ProjectFiles:
             raise Changed
 
     def until(self, last: str) -> "ProjectFiles":
-        """Return the same with those directories alone that may hold a path up to `last`."""
+        """Return a copy that has only the directories in which a path up to `last` may lie."""
         is_early = up_to(last)
         within = [one for one in self.directories if not one.path or is_early(f"{one.path}/")]
         return replace(self, directories=within)

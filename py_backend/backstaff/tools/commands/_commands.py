@@ -54,8 +54,8 @@ class Settings:
 class Directory(NamedTuple):
     """A directory of commands: its `label` in the settings, and its path in `root`.
 
-    The root is the project's, or `/` where links may lead anywhere. `files` has the file of each
-    name: those of commands, and then those that can be of skills.
+    The root is the project's, or `/` where links may lead anywhere. `files` maps each
+    name to its file, as `a` to `a.md`: first commands, then possible skills, as `b/SKILL.md`.
     """
 
     label: str
@@ -212,7 +212,7 @@ def command_of(file: str, directory: Directory, path: str, content: Content) -> 
 
 
 def _head(content: Content) -> tuple[str, bool, str]:
-    """Return the description, whether it is a dependency, and what is wrong."""
+    """Return the description, whether the command is a dependency, and the fault or ""."""
     document = parse(content.head, whole=content.whole)
     given = document.fields.get("description")
     words = given.split() if isinstance(given, str) else []
