@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from queue import SimpleQueue
-from typing import Self
 
 from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
 from backstaff.server import Call, Reply, Server
@@ -54,7 +53,7 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
-    `uid` is the client's name for it. `answer` sends a reply if it is the first to lock `answered`.
+    `uid` is the client's name for it. `encode` makes a reply a whole message, which `send` sends.
     The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, None if
     unknown; that was `cpu_s` seconds at the last check. Since the check before, the thread
     `computes` or `hangs`, in a system call that may never return; as far as is known it does both.
@@ -64,7 +63,8 @@ class RunningCall:
     uid: int | str
     call: Call
     server: Server
-    answer: Callable[[Self, Reply], None]
+    encode: "Callable[[RunningCall, Reply], bytes]"
+    send: Callable[[bytes], None]
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: threading.Lock = field(default_factory=threading.Lock)
     due: float = inf
@@ -84,27 +84,29 @@ class RunningCall:
                 break
             self.call, self.due = approved, time.monotonic() + approved.deadline_ms / 1000
             reply = self.server.run(approved, self.cancelled)
-        self.answer(self, approved)
+        self.answer(approved)
 
     def fail(self, error: ToolError) -> None:
         """Answer with `error`: the call hangs or will never begin. A worker that returns stops."""
         self.cancelled.set()
-        self.answer(self, self.server.fail(self.call, error))
+        self.answer(self.server.fail(self.call, error))
 
-    def check(self, now: float) -> None:
+    def answer(self, reply: Reply) -> None:
+        """Send `reply`, unless there was an answer before."""
+        message = self.encode(self, reply)
+        if self.answered.acquire(blocking=False):
+            try:
+                self.send(message)
+            except OSError as error:
+                logger.info("the client went before the answer to %s: %s", self.uid, error)
+
+    def check(self) -> None:
         """Measure the processor time that the thread has used since the last check."""
-        if self.cancelled.is_set() and not self.answered.locked():
-            self.due = min(self.due, now)
         if self.cpu_clock is not None:
             with suppress(OSError):  # the thread has ended meanwhile
                 used_s = time.clock_gettime(self.cpu_clock) - self.cpu_s
                 self.cpu_s += used_s
                 self.computes, self.hangs = used_s > WAITS_S, used_s < HANGS_S
-
-    @property
-    def stuck(self) -> bool:
-        """Whether the call was abandoned, and its thread hangs."""
-        return self.abandoned and self.hangs
 
 
 class Workers:
@@ -122,36 +124,43 @@ class Workers:
         """Held while the calls change; the watcher waits for the next one."""
         self._waiting: list[RunningCall] = []
         self._running: set[RunningCall] = set()
+        self._unanswered: set[RunningCall] = set()
         self._begun: SimpleQueue[RunningCall] = SimpleQueue()
         """Calls that run, until a thread takes them."""
         self._threads = 0
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
-    @property
-    def saturated(self) -> bool:
-        """Whether so many workers are stuck that the server takes no more calls."""
-        return self._stuck >= MAX_STUCK
+    def stuck(self) -> int:
+        """Return how many threads hang with calls that were abandoned."""
+        return sum(run.abandoned and run.hangs for run in self._running.copy())
 
-    @property
-    def _stuck(self) -> int:
-        return sum(run.stuck for run in list(self._running))
-
-    def submit(self, run: RunningCall) -> bool:
-        """Run `run` as soon as it may. If there is no room for it, fail it and return False."""
-        problem = None
-        with self._changed:
-            if self.saturated:
-                problem = _SATURATED
-            elif len(self._waiting) >= MAX_WAITING:
-                problem = _MANY_WAIT
-            else:
+    def submit(self, run: RunningCall) -> None:
+        """Run `run` as soon as it may. If there is no room for it, fail it."""
+        if self.stuck() >= MAX_STUCK:
+            run.fail(_SATURATED)
+        elif len(self._waiting) >= MAX_WAITING:
+            run.fail(_MANY_WAIT)
+        else:
+            with self._changed:
                 run.due = self._clock() + run.call.deadline_ms / 1000
+                self._unanswered.add(run)
                 self._waiting.append(run)
                 self._begin()
                 self._changed.notify()
-        if problem:
-            run.fail(problem)
-        return not problem
+
+    def cancel(self, uid: object, *, silently: bool = False) -> bool:
+        """Cancel the calls `uid`; return whether there was one. With `silently`, none answers."""
+        meant = [run for run in self._unanswered.copy() if run.uid == uid]
+        for run in meant:
+            run.cancelled.set()
+            run.due = min(run.due, self._clock())
+            if silently and run.answered.acquire(blocking=False):
+                self._unanswered.discard(run)
+        return bool(meant)
+
+    def busy(self) -> bool:
+        """Return whether an answer is still to be sent."""
+        return bool(self._unanswered)
 
     def _begin(self) -> None:
         """Give a thread to each waiting call that may run. `_changed` is held."""
@@ -186,6 +195,7 @@ class Workers:
             except Exception:
                 logger.exception("bug while answering a call")
             finally:
+                self._unanswered.discard(run)
                 with self._changed:
                     self._running.discard(run)
                     self._begin()
@@ -205,20 +215,20 @@ class Workers:
         """
         now, failed = self._clock(), list[tuple[RunningCall, ToolError]]()
         with self._changed:
-            for run in (*self._running, *self._waiting):
-                run.check(now)
+            for run in self._running:
+                run.check()
             for run in self._running:
                 if run.abandoned or now <= run.due + GRACE_S:
                     continue
                 run.abandoned = True
-                stuck = self._stuck
+                stuck = self.stuck()
                 logger.warning("a call does not return; %d of the workers are stuck", stuck)
                 details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
                 late, gone = ErrorCode.DEADLINE_EXCEEDED, ErrorCode.CANCELLED
                 code = gone if run.cancelled.is_set() else late
                 message = _NO_ANSWER if run.hangs else _TOO_LONG
                 failed.append((run, ToolError(code, message, stuck_workers=stuck, **details)))
-            if full := self.saturated:
+            if full := self.stuck() >= MAX_STUCK:
                 failed += [(run, _SATURATED) for run in self._waiting]
             else:
                 self._begin()
@@ -226,6 +236,7 @@ class Workers:
             self._waiting = [run for run in self._waiting if not full and now < run.due]
         for run, error in failed:
             run.fail(error)
+            self._unanswered.discard(run)
 
 
 _TOO_LONG = (

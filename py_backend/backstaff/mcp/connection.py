@@ -90,7 +90,7 @@ class Connection:
         self._workers = workers
         self._server = server
         self._offer = offer
-        self._send_line = send
+        self._send = send
         self._line = b""
         # A tool that the policy holds back is not listed, but the answer to a call says why.
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
@@ -98,7 +98,6 @@ class Connection:
         self._heard = self._listed(is_live=False)
         """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
-        self._running: set[RunningCall] = set()
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
@@ -108,10 +107,6 @@ class Connection:
         self._line = rest[: MAX_REQUEST_BYTES + 1]
         for line in filter(bytes.strip, lines):
             self._read(line)
-
-    def busy(self) -> bool:
-        """Whether an answer to a call is still to be sent."""
-        return bool(self._running)
 
     def _read(self, line: bytes) -> None:
         uid = None
@@ -123,7 +118,8 @@ class Connection:
         except Refused as error:
             logger.info("refused: %s", error)
             data = {"data": error.data} if error.data else {}
-            self._send(uid, error={"code": error.code, "message": str(error), **data})
+            body = {"code": error.code, "message": str(error), **data}
+            self._send(_line(uid, error=body))
 
     def _handle(self, uid: int | str | None, fields: Mapping[str, object]) -> None:
         method, params = fields.get("method"), fields.get("params")
@@ -133,7 +129,8 @@ class Connection:
             logger.info("answer to a question never asked: %r", uid)
         elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
-                self._cancel(params.get("requestId"))
+                # Nothing more may be sent about that call.
+                self._workers.cancel(params.get("requestId"), silently=True)
         elif uid is None:
             raise Refused(INVALID_REQUEST, "An id is a string or a whole number")
         elif not isinstance(params, dict | None):
@@ -168,7 +165,7 @@ class Connection:
                 result = {"supportedVersions": [STATELESS_VERSION], **self._described()}
             case "tools/list":
                 result = self._list(params)
-        self._send(uid, result=_whole(result | _CACHE) if stateless else result)
+        self._send(_line(uid, result=_whole(result | _CACHE) if stateless else result))
 
     def _described(self) -> dict[str, object]:
         """Return the part of a description of this server that is the same in both eras."""
@@ -231,37 +228,26 @@ class Connection:
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             server=self._server,
-            answer=partial(self._finish, stateless=stateless),
+            encode=partial(_encoded, stateless=stateless),
+            send=self._send,
         )
-        self._running.add(running)
         if self._offer.problem:
             running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem))
         else:
             self._workers.submit(running)
 
-    def _finish(self, running: RunningCall, reply: Reply, *, stateless: bool) -> None:
-        """Send the `reply`. Both a worker and its watcher may try: the first one does."""
-        if running not in self._running or not running.answered.acquire(blocking=False):
-            return
-        content = [{"type": "text", "text": lossy(reply.text)}]
-        result: dict[str, object] = {"content": content, "isError": not reply.ok}
-        try:
-            self._send(running.uid, result=_whole(result) if stateless else result)
-        except OSError as error:
-            logger.info("the client went before the answer to %s: %s", running.uid, error)
-        finally:
-            self._running.discard(running)
 
-    def _cancel(self, uid: object) -> None:
-        for call in [call for call in list(self._running) if call.uid == uid]:
-            call.cancelled.set()
-            self._running.discard(call)  # nothing more may be sent about it
+def _line(uid: int | str | None, **body: object) -> bytes:
+    """Return a whole message. Without `uid` it answers a message without one."""
+    message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
+    # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
-    def _send(self, uid: int | str | None = None, **body: object) -> None:
-        """Send a message. Without `uid` it answers a message without one."""
-        message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
-        # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
-        self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+def _encoded(running: RunningCall, reply: Reply, *, stateless: bool) -> bytes:
+    content = [{"type": "text", "text": lossy(reply.text)}]
+    result: dict[str, object] = {"content": content, "isError": not reply.ok}
+    return _line(running.uid, result=_whole(result) if stateless else result)
 
 
 def _parsed(line: bytes) -> Mapping[str, object]:

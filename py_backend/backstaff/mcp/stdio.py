@@ -28,7 +28,8 @@ def serve(server: Server, offer: ServedTools) -> int:
     can read them any more, as for a client that was killed.
     """
     incoming, outgoing, send = streams.take_over_stdio()
-    connection = Connection(server, offer, send, Workers())
+    workers = Workers()
+    connection = Connection(server, offer, send, workers)
     try:
         try:
             while data := os.read(incoming, READ_BYTES):
@@ -38,7 +39,7 @@ def serve(server: Server, offer: ServedTools) -> int:
         reader = select.poll()
         reader.register(outgoing, 0)  # poll reports errors always
         until = time.monotonic() + FINISH_S
-        while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
+        while workers.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
             pass
     except KeyboardInterrupt:  # some clients interrupt a server before they close its stdin
         return EXIT_INTERRUPTED

@@ -47,7 +47,8 @@ class Connection:
         self._send = send
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._running: set[RunningCall] = set()
+        self._answers: list[bytes] = []
+        """Answers of the reading thread to the requests of one piece, to be sent at once."""
         self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
@@ -61,7 +62,7 @@ class Connection:
                 server.prepare_check,
             ),
             "ping": ("", "Answer t at once.", lambda: True),
-            "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
+            "cancel": ("UID", "Stop the running call UID; t if there was one.", workers.cancel),
             "keep_text": (
                 "SHA256 SIZE OFFSET BASE64",
                 "Keep a piece of a text for calls; how many bytes of it are here.",
@@ -71,14 +72,19 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Answer the requests that `data` completes. Raises `BadFrame`: then hang up."""
-        for body in self._frames.feed(data):
-            try:
-                self._handle(body)
-            except Unreadable as error:
-                logger.warning("unreadable request: %s", error)
-                uid = lisp.uid_of(body)
-                if uid is not None:
-                    self._reply(uid, "return-error", f"backstaff: {error}")
+        try:
+            for body in self._frames.feed(data):
+                try:
+                    self._handle(body)
+                except Unreadable as error:
+                    logger.warning("unreadable request: %s", error)
+                    uid = lisp.uid_of(body)
+                    if uid is not None:
+                        self._reply(uid, "return-error", f"backstaff: {error}")
+        finally:
+            if self._answers:
+                answers, self._answers = self._answers, []
+                self._send(b"".join(answers))
 
     def _handle(self, body: bytes) -> None:
         if len(body) > MAX_REQUEST_BYTES:
@@ -120,60 +126,53 @@ class Connection:
             else:
                 self._reply(uid, "return", failure(name, error).fields())
             return
-        running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
-        self._running.add(running)
-        self._workers.submit(running)
+        self._workers.submit(
+            RunningCall(
+                uid=uid, call=call, server=self._server, encode=self._encoded, send=self._send
+            )
+        )
 
     def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
         try:
-            whole = frame(self._message(uid, "return", answer(*arguments)))
+            self._reply(uid, "return", answer(*arguments))
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
         except Exception as error:
             logger.exception("a request cannot be answered")
             self._reply(uid, "return-error", unexpected(error).message)
-        else:
-            self._send(whole)
 
-    def _finish(self, running: RunningCall, reply: Reply) -> None:
-        """Send the `reply`. Both a worker and its watcher may try: the first one does.
+    def _encoded(self, running: RunningCall, reply: Reply) -> bytes:
+        """Return the frame of `reply`.
 
         A reply that no frame can hold, text and data together, is made again with a limit in
-        proportion: 20 MB become at most 15.
+        proportion: 20 MB become at most 15. If that is not enough, an error names its size.
         """
-        body = self._encoded(running.uid, reply)
+        body = self._written(running, reply)
         if len(body) >= MAX_FRAME_BYTES and reply.ok:
             text = len(reply.text.encode(errors="replace"))
             limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
             call = replace(running.call, max_output_bytes=limit)
-            reply = self._server.run(call, running.cancelled)
-            body = self._encoded(running.uid, reply)
-        if not running.answered.acquire(blocking=False):
-            return
-        self._running.discard(running)
+            body = self._written(running, self._server.run(call, running.cancelled))
         if len(body) >= MAX_FRAME_BYTES:
-            tool = running.call.tool_id
-            logger.warning("reply of %s has %d bytes", tool, len(body))
+            logger.warning("reply of %s has %d bytes", reply.tool, len(body))
             message = (
                 f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
                 " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
             )
             too_large = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
-            body = self._encoded(running.uid, failure(tool, too_large))
-        try:
-            self._send(frame(body))
-        except OSError as error:
-            logger.info("the client went before the answer to %s: %s", running.uid, error)
+            body = self._written(running, failure(reply.tool, too_large))
+        return frame(body)
 
-    def _encoded(self, uid: int | str, reply: Reply) -> bytes:
+    def _written(self, running: RunningCall, reply: Reply) -> bytes:
         try:
-            return self._message(uid, "return", reply.fields())
+            return self._message(running.uid, "return", reply.fields())
         except Exception as error:
             logger.exception("the reply of %s cannot be written", reply.tool)
-            return self._message(uid, "return", failure(reply.tool, unexpected(error)).fields())
+            problem = failure(reply.tool, unexpected(error))
+            return self._message(running.uid, "return", problem.fields())
 
     def _reply(self, uid: int, kind: str, value: object) -> None:
-        self._send(frame(self._message(uid, kind, value)))
+        self._answers.append(frame(self._message(uid, kind, value)))
 
     def _message(self, uid: int | str, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
@@ -196,14 +195,6 @@ class Connection:
             "secrets": self._server.settings.policy.secrets,
             "escapes": options["escapes"],
         }
-
-    def _cancel(self, uid: object) -> bool:
-        if not isinstance(uid, int):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes the UID of a call")
-        meant = [call for call in list(self._running) if call.uid == uid]
-        for call in meant:
-            call.cancelled.set()
-        return bool(meant)
 
     def _signatures(self) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""

@@ -24,7 +24,8 @@ class Doing(RunningCall):
     uid: int | str = field(default=0, kw_only=True)
     call: Any = field(init=False)
     server: Any = field(default=None, kw_only=True)
-    answer: Any = field(default=None, kw_only=True)
+    encode: Any = field(default=None, kw_only=True)
+    send: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.call = SimpleNamespace(tool_id=self.tool_id, deadline_ms=self.seconds * 1000)
