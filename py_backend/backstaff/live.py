@@ -251,9 +251,8 @@ class LiveServer(Server):
                 call, note = self._with_texts(call, until)
         except NoAnswer as error:
             return failure(call.tool_id, ToolError(ErrorCode.BUSY, f"{error}; try again"))
-        except Exception as error:
-            logger.exception("Emacs cannot be asked")
-            return failure(call.tool_id, unexpected(error))
+        except Exception as error:  # noqa: BLE001  # `unexpected` logs it
+            return failure(call.tool_id, unexpected(error, "Emacs cannot be asked"))
         if not note:
             return super().run(call, cancelled)
         note = f"as on disk: {note}"

@@ -14,6 +14,7 @@ from typing import Any
 
 from backstaff.arguments import ParameterType, argument, decode, parameters_of, unknown_names
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
+from backstaff.client_tools import client_tools
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.root import Root, components
 from backstaff.fs.secrets import OPEN, SECRETS, Guard, for_root
@@ -26,13 +27,9 @@ from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
 
-MAX_MESSAGE = 2000
-"""Maximum number of bytes of an error's message."""
-MAX_WARNINGS, MAX_WARNING = 100, 1000
-"""Maximum number of warnings in a reply, and bytes of each."""
+MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS = 2000, 1000, 100
+"""Maximum number of bytes of an error's message and of a warning, and of warnings in a reply."""
 UNKNOWN_ARGUMENT = "Unknown argument ignored: "
-NOTE_SHARE = 4
-"""Maximum share of a text that a note takes: one in this many of the bytes allowed."""
 
 
 def enable_garbage_collection() -> None:
@@ -45,7 +42,7 @@ def enable_garbage_collection() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    r"""The answer to one call; a failure of the tool is one, too.
+    """The answer to one call; a failure of the tool is one, too.
 
     `text` is for a model and never empty. `error` holds code, message and details of a failure.
     `json` is None unless the context asked for it; `data` is None if it asked for text only.
@@ -54,8 +51,8 @@ class Reply:
     tool: str
     text: str
     data: Mapping[str, object] | None = None
-    error: Mapping[str, object] | None = None
     json: str | None = None
+    error: Mapping[str, object] | None = None
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     elapsed_ms: int = 0
@@ -67,17 +64,9 @@ class Reply:
 
     def fields(self) -> dict[str, object]:
         """Return the reply as it is sent: without `json` and `error` if it has none."""
-        return {
-            "ok": self.ok,
-            "tool": self.tool,
-            "text": self.text,
-            "data": self.data,
-            **({"json": self.json} if self.json is not None else {}),
-            **({"error": self.error} if self.error is not None else {}),
-            "truncated": self.truncated,
-            "warnings": list(self.warnings),
-            "elapsed_ms": self.elapsed_ms,
-        }
+        values = {name: getattr(self, name) for name in self.__slots__}
+        sent = {key: one for key, one in values.items() if one is not None or key == "data"}
+        return {"ok": self.ok} | sent
 
 
 def failure(tool: str, error: ToolError) -> Reply:
@@ -93,12 +82,11 @@ class Call:
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
     the answer is a model's, and names tools as models know them. A `person` typed the call: the
-    policy is for agents. The `offer` has the ids or model's names of all tools that the reader of
-    the text has (empty: it has all), because no answer may name another. With `approved` somebody
-    has agreed to a call that the policy asks about, and to reading the file `secret` (None: any)
-    although it may hold secrets. `arrived` is a time of the monotonic clock; the deadline counts
-    from then, because a call can wait for a worker. `client_tool` is set if the tool is the
-    client's own, which the registry does not have.
+    policy is for agents. No answer may name a tool that its reader does not have: `offer` has the
+    ids or model's names of those (empty: all). With `approved` somebody has agreed to a call that
+    the policy asks about, and to reading the file `secret` (None: any) although it may hold
+    secrets. The deadline counts from `arrived`, a time of the monotonic clock, because a call can
+    wait for a worker. `client_tool` is the tool if it is the client's own.
     """
 
     tool_id: str
@@ -210,8 +198,7 @@ class Server:
     def _fitting(self, reply: Reply, call: Call) -> Reply:
         """Return `reply` with its text cut to the limit of `call`, unless its tool forbids that.
 
-        Most tools keep to the limit. But some answers are short and have no limit of their own,
-        and the smallest limits leave no room for a tool's heads and notes.
+        Most tools keep to it themselves, but the smallest limits leave no room for their notes.
         """
         limit = call.limit
         if limit is None or (reply.ok and not self._tool(call).allow_truncation):
@@ -239,7 +226,6 @@ class Server:
 
         `elapsed_ms` of the reply counts from the arrival of `call`.
         """
-        problem: ToolError | None = None
         try:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
@@ -250,15 +236,8 @@ class Server:
                     tool = self._tool(call)
                     note = _note(call, tool, unknown_names(tool.parameters, call.arguments))
                     reply = replace(reply, text=reply.text + note.rstrip("\n"))
-        except Exception as error:
-            problem = unexpected(error)
-            if problem.code == ErrorCode.INTERNAL:
-                logger.exception("the tool %s failed", call.tool_id)
-        # If memory was short, it is there again now: Python has freed the frames of the call.
-        if problem is not None:
-            if problem.code != ErrorCode.INTERNAL:
-                logger.warning("the tool %s failed: %s", call.tool_id, problem.message)
-            reply = failure(call.tool_id, problem)
+        except Exception as error:  # noqa: BLE001  # `unexpected` logs it
+            reply = failure(call.tool_id, unexpected(error, f"the tool {call.tool_id} failed"))
         elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
@@ -320,10 +299,8 @@ class Server:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
         `client` has the definitions of tools of the client's own (`client_tools`). Raises
-        `ToolError` if a tool cannot be used, so that its author sees the reason.
+        `ToolError` if a tool cannot be used.
         """
-        from backstaff.client_tools import client_tools  # here, as few clients have any
-
         return [
             definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
             for definition in self.registry.definitions(client_tools(client))
@@ -337,8 +314,6 @@ class Server:
         The tool only answers with the values of all arguments, because the client does its work.
         The text of that answer is the note that the client's own text ends with, or empty.
         """
-        from backstaff.client_tools import client_tools  # as in `definitions`
-
         tool_id, tool = client_tools([definition]).popitem()
         return self.prepare(tool_id, arguments, context, tool)
 
@@ -362,45 +337,36 @@ class Server:
 
 
 def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
-    """Return the last line of a model's text, or "".
+    """Return the last line of a model's text, or "" if it would take more than a quarter.
 
-    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. A model that
-    misspells an argument has to learn that it had no effect: a search of everything looks like one
-    of a folder. With little room, there is no line. People see warnings.
+    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. A model has to
+    learn that a misspelt argument had no effect: a search of everything looks like one of a folder.
     """
     if not (unknown and call.is_of_model and tool.allow_truncation):
         return ""
     ignored = shortened(UNKNOWN_ARGUMENT + ", ".join(unknown), MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
     note = f"\n[{ignored}; there are: {known}]\n"
-    return note if call.limit is None or size(note) * NOTE_SHARE <= call.limit else ""
+    return note if call.limit is None or size(note) * 4 <= call.limit else ""
 
 
 _NO_FILES = (
     "The server has as many files open as the system allows; try again when other calls have ended,"
     " or raise the limit (ulimit -n)"
 )
-_NO_MEMORY = (
-    "The server has too little memory for the call; ask for less, or raise the limit (ulimit -v)"
-)
 _BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
 
 
-def unexpected(error: BaseException) -> ToolError:
-    """Return the client's error for `error`, which no tool handles: a lack of resources, or a bug.
+def unexpected(error: BaseException, what: str) -> ToolError:
+    """Log `what` failed by `error`, which no tool handles, and return the client's error for it.
 
-    An import can fail, too: a call loads the modules that it is the first to need.
+    It is a bug, or there are too many open files. An import can fail by that, too: a call loads the
+    modules that it is the first to need.
     """
+    logger.error(what, exc_info=error)
     cause: BaseException | None = error
     while cause:
-        number = getattr(cause, "errno", None)
-        if number in (errno.EMFILE, errno.ENFILE):
+        if getattr(cause, "errno", None) in (errno.EMFILE, errno.ENFILE):
             return ToolError(ErrorCode.IO_ERROR, _NO_FILES)
-        # A library in C that finds no room is an `ImportError` with this text of the loader's.
-        unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
-        # Without memory for an exception, Python says "returned NULL without setting an exception".
-        unraised = isinstance(cause, SystemError) and "exception" in str(cause)
-        if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped or unraised:
-            return ToolError(ErrorCode.IO_ERROR, _NO_MEMORY)
         cause = cause.__cause__ or cause.__context__
     return ToolError(ErrorCode.INTERNAL, _BUG)

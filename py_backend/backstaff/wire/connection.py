@@ -137,9 +137,9 @@ class Connection:
             self._reply(uid, "return", answer(*arguments))
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
-        except Exception as error:
-            logger.exception("a request cannot be answered")
-            self._reply(uid, "return-error", unexpected(error).message)
+        except Exception as error:  # noqa: BLE001  # `unexpected` logs it
+            problem = unexpected(error, "a request cannot be answered")
+            self._reply(uid, "return-error", problem.message)
 
     def _encoded(self, running: RunningCall, reply: Reply) -> bytes:
         """Return the frame of `reply`.
@@ -166,10 +166,9 @@ class Connection:
     def _written(self, running: RunningCall, reply: Reply) -> bytes:
         try:
             return self._message(running.uid, "return", reply.fields())
-        except Exception as error:
-            logger.exception("the reply of %s cannot be written", reply.tool)
-            problem = failure(reply.tool, unexpected(error))
-            return self._message(running.uid, "return", problem.fields())
+        except Exception as error:  # noqa: BLE001  # `unexpected` logs it
+            problem = unexpected(error, f"the reply of {reply.tool} cannot be written")
+            return self._message(running.uid, "return", failure(reply.tool, problem).fields())
 
     def _reply(self, uid: int, kind: str, value: object) -> None:
         self._answers.append(frame(self._message(uid, kind, value)))
