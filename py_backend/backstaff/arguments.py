@@ -21,7 +21,7 @@ from backstaff.result import Verbatim
 MAX_NAMED, MAX_NAME = 5, 200
 """Maximum number of unknown arguments that a message names, and characters of each."""
 MAX_ITEMS = 1000
-"""Maximum number of items in a list: some tools compare each item with each name they read."""
+"""Maximum number of items in a list: some tools compare each with each name they read."""
 
 
 class Nil(Enum):
@@ -74,10 +74,10 @@ class Parameter:
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
-    prose. `code` is the contract's error code for a value that does not fit; without it the tool's
-    own is used. `help` is the description where the contract has none. Models do not see a `hidden`
-    parameter: few calls need it, and each word costs tokens in every turn. `form` reads a value of
-    a call's context that has none of these types; it may raise `ToolError`.
+    prose. `code` is the contract's error code for a value that does not fit (default: the tool's).
+    `help` is the description where the contract has none. Models do not see a `hidden` parameter,
+    as each word costs tokens in every turn. `form` reads a value of another type in a call's
+    context; it may raise `ToolError`.
     """
 
     name: str
@@ -119,8 +119,9 @@ class Parameter:
 
     def schema_for_models(self) -> dict[str, object]:
         """Return the schema for callers: always with limits and a description."""
-        bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
-        limits = {word: bound for word, bound in bounds if bound is not None}
+        low, high = self.bounds()
+        limits = {} if low is None else {"minimum": low}
+        limits |= {} if high is None else {"maximum": high}
         return self.schema() | limits | {"description": self.description or self.help}
 
     def described(self) -> str:
@@ -191,11 +192,9 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 
 def unknown_names(parameters: Sequence[Parameter], raw: object) -> list[str]:
     """Return the names in the `raw` arguments that no parameter has. Raises `ToolError`."""
-    unknown = []
-    for name in sorted(_given(raw).keys() - {parameter.name for parameter in parameters}):
-        shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
-        unknown.append(shown if shown.isidentifier() else json.dumps(shown))
-    return unknown
+    names = sorted(_given(raw).keys() - {parameter.name for parameter in parameters})
+    shown = (name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..." for name in names)
+    return [name if name.isidentifier() else json.dumps(name) for name in shown]
 
 
 def decode(
@@ -215,26 +214,24 @@ def decode(
     given = _given(raw)
     unknown = unknown_names(parameters, given)
     values: dict[str, object] = {}
-    for parameter in parameters:
-        value = given.get(parameter.name)
-        value = _OF_NIL.get(parameter.type) if value is NIL else value
-        values[parameter.name] = _meant(parameter, value) if of_model else value
-        if parameter.required and values[parameter.name] is None:
+    for one in parameters:
+        value = given.get(one.name)
+        value = _OF_NIL.get(one.type) if value is NIL else value
+        values[one.name] = _meant(one, value) if of_model else value
+        if one.required and values[one.name] is None:
             # An unknown argument may be the missing one, misspelt.
             more = len(unknown) - MAX_NAMED
             named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
             seen = f"; there is no {noun} {named}" if unknown else ""
-            raise _refusal(parameter, f"Missing required {noun} '{parameter.name}'{seen}")
-    for parameter in parameters:
-        value = values[parameter.name]
-        if value is not None:
-            subject = f"{noun.capitalize()} '{parameter.name}'"
-            values[parameter.name] = checked(parameter, value, subject, of_model=of_model)
-        elif parameter.setting:
-            values[parameter.name] = getattr(settings, parameter.setting)
+            raise _refusal(one, f"Missing required {noun} '{one.name}'{seen}")
+    for one in parameters:
+        if values[one.name] is not None:
+            subject = f"{noun.capitalize()} '{one.name}'"
+            values[one.name] = checked(one, values[one.name], subject, of_model=of_model)
+        elif one.setting:
+            values[one.name] = getattr(settings, one.setting)
         else:
-            default = parameter.default
-            values[parameter.name] = parameter.absent if default is None else default
+            values[one.name] = one.absent if one.default is None else one.default
     return values, unknown
 
 
@@ -309,16 +306,16 @@ def _mismatch(parameter: Parameter, value: object) -> str:
 
 def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) -> Iterator[Any]:
     """Yield an instance of the parameter's `items` for each of `values`, objects in any form."""
-    names = ", ".join(one.name for one in parameters_of(parameter.items))
+    known = parameters_of(parameter.items)
     for number, value in enumerate(values, 1):
         try:
-            arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
+            arguments, unknown = decode(known, value, of_model=of_model)
             problem = f"there is no {unknown[0]}" if unknown else ""
         except ToolError as error:
             problem = error.message
         if problem:
-            where = f"Item {number} of '{parameter.name}'"
-            raise _refusal(parameter, f"{where}: {problem}; it is an object with some of {names}")
+            form = f"it is an object with some of {', '.join(one.name for one in known)}"
+            raise _refusal(parameter, f"Item {number} of '{parameter.name}': {problem}; {form}")
         yield parameter.items(**arguments)
 
 
@@ -342,10 +339,9 @@ def _given(raw: object) -> dict[str, object]:
         case dict():
             pairs = raw.items()
         case [Symbol(name=name), *_] if name.startswith(":"):
-            if len(raw) % 2:
-                raise _unreadable("the plist has a keyword without a value")
-            if not all(isinstance(key, Symbol) and key.name.startswith(":") for key in raw[::2]):
-                raise _unreadable("the plist has something else where a keyword should stand")
+            keywords = (isinstance(key, Symbol) and key.name.startswith(":") for key in raw[::2])
+            if len(raw) % 2 or not all(keywords):
+                raise _unreadable("a plist has keywords and values in turns")
             pairs = reversed(list(zip(raw[::2], raw[1::2], strict=True)))
         case list():
             pairs = reversed([_alist_pair(item) for item in raw])
@@ -367,17 +363,14 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
 
 def json_object(text: str) -> dict[str, object]:
     """Parse `text` as a JSON object. Raises `ToolError`."""
-    reason = "the JSON is not an object"
     try:
-        if isinstance(value := json.loads(text), dict):
-            return value
-    except json.JSONDecodeError as error:
-        reason = f"the string is not JSON: {error.msg} at character {error.pos + 1}"
-    except RecursionError:
-        reason = "the string is not JSON: it is too deep"
-    except ValueError:
-        reason = "the string is not JSON: a number in it is too long"
-    raise _unreadable(reason)
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = getattr(error, "msg", "it is too deep, or a number in it is too long")
+        raise _unreadable(f"the string is not JSON: {problem}") from error
+    if not isinstance(value, dict):
+        raise _unreadable("the JSON is not an object")
+    return value
 
 
 def _unreadable(reason: str) -> ToolError:

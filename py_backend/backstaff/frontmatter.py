@@ -2,8 +2,7 @@
 
 The parser of PyYAML reports each node as an event, and only the `KEYS` at the top are read. No node
 is built, so neither aliases, with which a few hundred bytes can stand for gigabytes, nor 60,000 `[`
-can do harm. Broken front matter, such as a key given twice, hides no file: its fields are guessed
-line by line, with a warning.
+can do harm. Broken front matter hides no file: it has no fields then, and there is a warning.
 """
 
 import codecs
@@ -22,10 +21,6 @@ MAX_EVENTS = 4_000
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
 _CLOSING = re.compile(rb"[\r\n]---[ \t]*(?:" + _EOL + rb"|\Z)")
-_GUESSED = re.compile(
-    rf"^({'|'.join(KEYS)})[ \t]*:(?:[ \t]+(?:(['\"])(.*)\2|(.*?)(?:[ \t]#.*)?))?[ \t]*$",
-    re.MULTILINE,
-)
 
 Value = str | bool | None
 """Text, a truth value or null. A number or date is text, and a collection is empty text."""
@@ -61,33 +56,21 @@ def parse(head: bytes, *, whole: bool = True) -> Document:
         return Document(rest=head)
     closing = _CLOSING.search(head, opening.end() - 1, MAX_BYTES)
     if closing is None:
-        # A text that begins with a rule looks the same: without fields, all of it is the body.
-        fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]))
+        # A text that begins with a rule looks the same: all of it is the body.
         cut = not whole or len(head) > MAX_BYTES
         end = f"within {MAX_BYTES >> 10} KiB" if cut else "by a line ---"
-        warning = f"the front matter is not closed {end}"
-        return Document(fields, b"" if fields or cut else head, warning)
-    block = head[opening.end() : closing.start() + 1]
-    text, rest = _decoded(block), head[closing.end() :]
+        return Document({}, b"" if cut else head, f"the front matter is not closed {end}")
+    block, rest = head[opening.end() : closing.start() + 1], head[closing.end() :]
     try:
-        fields = _fields(text)
+        fields = _fields(_decoded(block))
     except _Unreadable as error:
-        warning = f"front matter, {error}; it was read line by line"
-        return Document(_guessed_fields(text), rest, warning)
+        return Document({}, rest, f"front matter, {error}; it is not used")
     is_utf_8 = len(block.decode(errors="ignore").encode()) == len(block)
     return Document(fields, rest, "" if is_utf_8 else "the front matter is not UTF-8")
 
 
 def _decoded(data: bytes) -> str:
     return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _guessed_fields(text: str) -> dict[str, Value]:
-    """Return the fields in the lines of a broken block that look like `key: value`."""
-    return {
-        key: written if quote else _WORDS.get(plain.strip(), plain.strip())
-        for key, quote, written, plain in _GUESSED.findall(text)
-    }
 
 
 class _Unreadable(Exception):
@@ -110,14 +93,12 @@ def _fields(text: str) -> dict[str, Value]:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise _Unreadable("it holds a character that YAML does not allow", None) from error
     for key, node in zip(nodes[::2], nodes[1::2], strict=True):
-        if isinstance(key, yaml.ScalarEvent):
-            if key.value in fields:
-                raise _Unreadable("it gives a key twice", key.start_mark)
+        if isinstance(key, yaml.ScalarEvent) and key.value in KEYS:
             fields[key.value] = ""
             if isinstance(node, yaml.ScalarEvent):
                 is_plain = node.implicit[0] or node.tag == "tag:yaml.org,2002:bool"
                 fields[key.value] = _WORDS.get(node.value, node.value) if is_plain else node.value
-    return {key: fields[key] for key in KEYS if key in fields}
+    return fields
 
 
 def _nodes(text: str) -> Iterator[Any]:

@@ -93,9 +93,9 @@ def test_pair_of_an_alist_may_be_a_list() -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        ([key("path")], "a keyword without a value"),
-        ([key("path"), "a", Symbol("depth"), 1], "where a keyword should stand"),
-        ([key("path"), "a", "depth", 1], "where a keyword should stand"),
+        ([key("path")], "keywords and values in turns"),
+        ([key("path"), "a", Symbol("depth"), 1], "keywords and values in turns"),
+        ([key("path"), "a", "depth", 1], "keywords and values in turns"),
         (["path", "a"], "where a pair should stand"),
         ([[1, DOT, 2]], "where a pair should stand"),
         ([[]], "where a pair should stand"),
@@ -106,8 +106,8 @@ def test_pair_of_an_alist_may_be_a_list() -> None:
         ("", "not JSON: Expecting value"),
         ("{", "not JSON: Expecting property name"),
         ('{"path": "a"} x', "not JSON: Extra data"),
-        ("[" * 100_000, "not JSON: it is too deep"),
-        ('{"depth": %s}' % ("9" * 5000), "not JSON: a number in it is too long"),
+        ("[" * 100_000, "not JSON: it is too deep, or"),
+        ('{"depth": %s}' % ("9" * 5000), "or a number in it is too long"),
         ("[]", "the JSON is not an object"),
         ("null", "the JSON is not an object"),
     ],

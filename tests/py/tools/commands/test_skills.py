@@ -71,14 +71,6 @@ def test_other_files_below_are_no_skills(project: Project, skills: Path, file: s
         assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
 
 
-def test_broken_front_matter_is_read_line_by_line(project: Project, skills: Path) -> None:
-    skill(skills, "a", "name: a", "description: Use when: someone asks")
-    reply = project.listing()
-    assert rows(reply)[0]["description"] == "Use when: someone asks"
-    (warning,) = reply.warnings
-    assert warning.startswith(f"'{SKILLS}/a/SKILL.md': front matter, line 3: mapping values")
-
-
 def test_of_one_name_the_first_directory_counts_and_in_one_the_command(
     project: Project, skills: Path, home: Path
 ) -> None:
