@@ -41,25 +41,25 @@ from backstaff.wire.frame import BadFrame, FrameReader, frame
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 2.0
-"""Maximum number of seconds that a call waits for all Emacsen together (contract 010 rule 3)."""
+PATIENCE_S = 2.0  # that a call waits for all Emacsen together (contract 010 rule 3)
+# An Emacs that did not answer in time is waited for so long, during the next `PAUSE_S` seconds.
 HURRY_S, PAUSE_S = 0.05, 30.0
-"""An Emacs that did not answer in time is waited for so long, during the next `PAUSE_S` seconds."""
-QUESTION_S = 65.0
-"""Maximum number of seconds for a person's answer. Emacs itself gives up after 15, at most 60."""
-POLL_S = 0.2
-"""Seconds between two looks whether the person has answered, or a tool can go on."""
+QUESTION_S = 65.0  # for a person's answer; Emacs itself gives up after 15, at most 60
+POLL_S = 0.2  # between two looks whether the person has answered, or a tool can go on
+MAX_EMACSEN = 8  # that are asked
+MAX_REQUEST_BYTES = 1 << 17  # a socket takes so many at once
+READ_BYTES = 1 << 18
+# No project and no environment can name another folder of sockets; see `_is_mine`.
+FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108
 SILENT = "Emacs did not answer"
 LATER = Symbol(":later")
 """The answer of an Emacs that is to be asked again: a person or a language server needs time."""
-MAX_EMACSEN = 8
-"""Maximum number of Emacsen that are asked."""
-MAX_REQUEST_BYTES = 1 << 17
-"""Maximum number of bytes of a request: a socket takes so many at once."""
-READ_BYTES = 1 << 18
-"""Maximum number of bytes that are read at once."""
-FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108  # see `_is_mine`
-"""The folders that may hold sockets. A project or the environment can name no other."""
+
+_REFUSALS = {
+    Symbol(":refused"): "The user did not approve of the call of {}",
+    Symbol(":late"): "The user did not answer in time whether {} may run, so it was refused;"
+    " ask the user to watch Emacs for the question, then call again",
+}
 
 Value = TypeVar("Value")
 
@@ -106,15 +106,11 @@ class Emacs:
     """The connection with one Emacs. Threads take turns, because Emacs does one thing at a time."""
 
     def __init__(self, path: str) -> None:
-        """Connect with the socket at `path`. Raises OSError: BlockingIOError if Emacs is busy.
-
-        `tools`, and `visits`, how many buffers visit files below the root, come with an answer.
-        """
+        """Connect with the socket at `path`. Raises OSError: BlockingIOError if Emacs is busy."""
         self.tools: Mapping[str, Tool[Any]] = {}
-        self.visits = 0
+        self.visits = 0  # how many buffers visit files below the root
         self._uid, self._frames, self._turn = 0, FrameReader(), threading.Lock()
-        self._hurry_until = 0.0
-        """Before then, in seconds of the monotonic clock, nobody waits long for a late answer."""
+        self._hurry_until = 0.0  # nobody waits long for a late answer before then
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.connection.settimeout(0)  # the queue of a busy Emacs may be full
@@ -230,8 +226,7 @@ class LiveServer(Server):
         super().__init__(registry, settings, root)
         self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
         self._emacsen: dict[str, Emacs] = {}
-        self._lock = threading.Lock()
-        """Held while the Emacsen or the kept texts change."""
+        self._lock = threading.Lock()  # held while the Emacsen or the kept texts change
 
     def is_live(self) -> bool:
         """Whether an Emacs answers."""
@@ -395,17 +390,10 @@ class LiveServer(Server):
             logger.info("nobody was asked: %s", reason)
             return reply
         named = self.registry.model_name(call.tool_id)
-        match answer:
-            case True:
-                now = time.monotonic()  # the person's time is not the call's
-                return replace(call, approved=True, secret=secret, arrived=now)
-            case Symbol(":refused"):
-                problem = f"The user did not approve of the call of {named}"
-            case Symbol(":late"):
-                problem = (
-                    f"The user did not answer in time whether {named} may run, so it was refused;"
-                    " ask the user to watch Emacs for the question, then call again"
-                )
-            case _:
-                return reply
-        return failure(call.tool_id, ToolError("APPROVAL_REFUSED", problem))
+        if answer is True:
+            now = time.monotonic()  # the person's time is not the call's
+            return replace(call, approved=True, secret=secret, arrived=now)
+        problem = _REFUSALS.get(answer) if isinstance(answer, Symbol) else None
+        if problem is None:
+            return reply
+        return failure(call.tool_id, ToolError("APPROVAL_REFUSED", problem.format(named)))

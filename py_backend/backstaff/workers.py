@@ -18,32 +18,18 @@ from backstaff.server import Call, Reply, Server
 
 logger = logging.getLogger(__name__)
 
-MAX_COMPUTING = 8
-"""Maximum number of calls that use the processor, beside the first of each tool.
-
-One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
-median, beside 4 of them 17 ms, beside 32 of them 51 ms.
-"""
-MAX_WAITING = 256
-"""Maximum number of calls that wait for a thread."""
-MAX_STUCK = 4
-"""Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
-MAX_THREADS = 48
-"""Maximum number of threads, including those that still work on abandoned calls.
-
-None ends, because to start one takes time.
-"""
-CHECK_S = 0.25
-"""Seconds between two checks of the running calls."""
-GRACE_S = 1.0
-"""Seconds that a call may take beyond its own limit, or after it is cancelled, to return."""
-WAITS_S = 0.005
-"""A thread that uses less processor time than this between two checks waits, as for a process."""
+# One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
+# median, beside 4 of them 17 ms, beside 32 of them 51 ms.
+MAX_COMPUTING = 8  # calls that use the processor, beside the first of each tool
+MAX_WAITING = 256  # calls that wait for a thread
+MAX_STUCK = 4  # stuck workers: each may hold locks, so a server refuses calls then
+MAX_THREADS = 48  # with those of abandoned calls; none ends, because to start one takes time
+CHECK_S = 0.25  # between two checks of the running calls
+GRACE_S = 1.0  # that a call may take beyond its own limit, or after it is cancelled, to return
+WAITS_S = 0.005  # a thread that computes less between two checks waits, as for a process
+# A thread that computes less than this hangs in a system call. One that waits for its turn among
+# busy threads asks for it every 0.5 ms, which takes 2 ms in all.
 HANGS_S = 0.0001
-"""A thread that uses less than this hangs in a system call.
-
-One that waits for its turn among busy threads asks for it every 0.5 ms, which takes 2 ms in all.
-"""
 
 # Only Linux and the BSDs measure the processor time of another thread.
 _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", None)
@@ -120,13 +106,11 @@ class Workers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start with no thread. `clock` returns seconds and never goes back."""
         self._clock = clock
-        self._changed = threading.Condition()
-        """Held while the calls change; the watcher waits for the next one."""
+        self._changed = threading.Condition()  # held while the calls change
         self._waiting: list[RunningCall] = []
         self._running: set[RunningCall] = set()
         self._unanswered: set[RunningCall] = set()
-        self._begun: SimpleQueue[RunningCall] = SimpleQueue()
-        """Calls that run, until a thread takes them."""
+        self._begun: SimpleQueue[RunningCall] = SimpleQueue()  # until a thread takes them
         self._threads = 0
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
@@ -224,16 +208,16 @@ class Workers:
                 stuck = self.stuck()
                 logger.warning("a call does not return; %d of the workers are stuck", stuck)
                 details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-                late, gone = ErrorCode.DEADLINE_EXCEEDED, ErrorCode.CANCELLED
-                code = gone if run.cancelled.is_set() else late
-                message = _NO_ANSWER if run.hangs else _TOO_LONG
+                is_gone, message = run.cancelled.is_set(), _NO_ANSWER if run.hangs else _TOO_LONG
+                code = ErrorCode.CANCELLED if is_gone else ErrorCode.DEADLINE_EXCEEDED
                 failed.append((run, ToolError(code, message, stuck_workers=stuck, **details)))
-            if full := self.stuck() >= MAX_STUCK:
+            if self.stuck() >= MAX_STUCK:
                 failed += [(run, _SATURATED) for run in self._waiting]
+                self._waiting = []
             else:
                 self._begin()
                 failed += [(run, _late(run)) for run in self._waiting if now >= run.due]
-            self._waiting = [run for run in self._waiting if not full and now < run.due]
+                self._waiting = [run for run in self._waiting if now < run.due]
         for run, error in failed:
             run.fail(error)
             self._unanswered.discard(run)
