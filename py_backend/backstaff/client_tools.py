@@ -17,7 +17,7 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
 
     For example `(:id "emacs/read_buffer" :description "…" :arguments ((:name "buffer" :type :string
     :description "…" :required t)))`. An argument may also have `:default`, `:minimum`, `:maximum`
-    and `:enum`. One without a default that is not required may be missing from a call.
+    and `:enum`.
     """
     if raw is None or raw is NIL:
         return {}

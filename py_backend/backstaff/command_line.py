@@ -22,17 +22,12 @@ from backstaff.tool import MODEL_TEXT_BYTES
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
-LEAST_OUTPUT_BYTES = 1024
-"""Minimum of `--max-output-bytes`."""
-PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
-"""Names that mark the top directory of a project."""
+LEAST_OUTPUT_BYTES = 1024  # of `--max-output-bytes`
+PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")  # in the top directory of a project
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line with `arguments` (default: the process's own).
-
-    Return the exit status.
-    """
+    """Run the command line with `arguments` (default: the process's own); return the status."""
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
         # The locale has another encoding, but names are UTF-8 or bytes: start again in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
@@ -116,11 +111,11 @@ def _mcp(options: argparse.Namespace) -> int:
     from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
-    kind = Server
+    kind, of_emacs = Server, tuple[str, ...]()
     if options.emacs == "auto":
         from backstaff.live import LiveServer
 
-        kind = LiveServer
+        kind, of_emacs = LiveServer, CLIENT_TOOLS
     server = _server(options, kind)
     Root(server.root).close()  # reports a missing root at once, not at each call
     if options.max_output_bytes < LEAST_OUTPUT_BYTES:
@@ -129,22 +124,16 @@ def _mcp(options: argparse.Namespace) -> int:
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
-    offer = ServedTools(
-        problem=problem,
-        tools=_chosen(
-            server.registry, options.tools, CLIENT_TOOLS if options.emacs == "auto" else ()
-        ),
-        max_output_bytes=options.max_output_bytes,
-    )
+    tools = _chosen(server.registry, options.tools, of_emacs)
+    offer = ServedTools(tools=tools, max_output_bytes=options.max_output_bytes, problem=problem)
     return serve_until_the_end(serve, server, offer)
 
 
 def _no_project(root: str) -> str:
     """Return the sentence that answers each call if `root` is no project's; "" if it is.
 
-    Clients start servers wherever they run themselves, often in a home directory. They show a
-    server that ends at once as "failed", and the reason only in a log; but each client shows the
-    answer to a call, and its model tells the user.
+    Clients start servers wherever they run themselves, often in a home directory. They show the
+    reason why a server ended only in a log; but a model tells the user the answer to a call.
     """
     home, above = os.path.realpath(os.path.expanduser("~")), [os.path.realpath(root)]
     while above[-1] not in (home, os.path.dirname(above[-1])):
@@ -163,9 +152,8 @@ def _chosen(registry: Registry, names: list[str] | None, client_tools: Sequence[
     """Return the ids of the tools that `names` choose, each once. Raises `ToolError`.
 
     A name is that of a tool or of a toolset. `client_tools` are those of Emacs, which is asked for
-    their definitions later. The default set has none of them, because their definitions would add
-    half its size to each turn of a model (issue 58 point 1: at most 6,500 bytes). Unsaved text and
-    questions need none of them.
+    their definitions later. The default set has none of them, because these would add half its size
+    to each turn of a model.
     """
     if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
@@ -216,10 +204,7 @@ def _tools(options: argparse.Namespace) -> int:
 
 
 def _bundle(_: argparse.Namespace) -> int:
-    """Print a Lisp list of strings, `(PROGRAM (HASH SIZE) ((HASH . PAYLOAD)))`.
-
-    PROGRAM, HASH and SIZE are for the host's command line. The payload is in Base64.
-    """
+    """Print `(PROGRAM (HASH SIZE) ((HASH . PAYLOAD)))`, strings in Lisp, the payload in Base64."""
     from base64 import b64encode
 
     from backstaff_remote.bundle import collect, digest

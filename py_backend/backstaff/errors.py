@@ -60,8 +60,7 @@ class Fault(StrEnum):
 class PathError(ToolError):
     """A path that cannot be used. Tools turn each fault into the words of their contract.
 
-    Without a class of its own, the operating system failed: too many links or open files, or an I/O
-    error.
+    One of no subclass is the operating system's: too many links or open files, or an I/O error.
     """
 
     CODE, fault = ErrorCode.IO_ERROR, Fault.OTHER
@@ -84,8 +83,7 @@ class OutsideRoot(PathError, code=ErrorCode.SANDBOX_VIOLATION, fault=Fault.OUTSI
 class NotFound(PathError, code=ErrorCode.NOT_FOUND):
     """Nothing is there. `dangling` says that the last component is a link without a target.
 
-    `relative` is the path from the root, all links resolved, where a new file would be; "" if the
-    path names no such place.
+    `relative` is the path from the root, all links resolved, where a new file would be, or "".
     """
 
     def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
@@ -95,10 +93,7 @@ class NotFound(PathError, code=ErrorCode.NOT_FOUND):
 
 
 class NotADirectory(PathError, code=ErrorCode.NOT_DIRECTORY):
-    """A directory was needed and something else is there.
-
-    `last` says that it ends the path; else the file that the path names is missing.
-    """
+    """A directory was needed and something else is there, at the end of the path if it is `last`."""
 
     def __init__(self, message: str, *, last: bool = False) -> None:
         super().__init__(message)
@@ -128,13 +123,11 @@ class Secret(PathError, code=ErrorCode.APPROVAL_REQUIRED):
 
 def path_error(error: OSError) -> PathError:
     """The `PathError` for an error of the operating system."""
-    match error:
-        case FileNotFoundError():
-            return NotFound("it does not exist")
-        case PermissionError():
-            return PermissionRefused("permission denied")
-        case _:
-            return PathError((error.strerror or "input/output error").lower())
+    if isinstance(error, FileNotFoundError):
+        return NotFound("it does not exist")
+    if isinstance(error, PermissionError):
+        return PermissionRefused("permission denied")
+    return PathError((error.strerror or "input/output error").lower())
 
 
 class SettingsError(Exception):

@@ -1,9 +1,8 @@
 """Finds the tools: `tools/<toolset>/<name>.py` defines the tool with the id `<toolset>/<name>`.
 
 The tools of a toolset share modules whose names start with an underscore. A tool is imported when
-it is first used, because importing all of them would make a start a third longer. A broken tool is
-therefore reported when it is called, by `describe`, and at a start with a configuration file; the
-other tools work.
+it is first used, because importing all of them would make a start a third longer. So a broken tool
+is reported when it is called, by `describe`, and at a start with a configuration file.
 """
 
 import logging
@@ -61,18 +60,15 @@ class Registry:
         `model` has the texts for models, where tools have the names that models know. Raises
         `ToolError` if a tool cannot be used.
         """
-        tools = {**self.by_id, **(client or {})}
-        return [
-            tool.definition(tool_id)
-            | {
-                "model": {
-                    "name": self.model_name(tool_id),
-                    "description": self._named(tool.description, tools),
-                    "arguments": [self._named(one.described(), tools) for one in tool.parameters],
-                }
+        tools, found = {**self.by_id, **(client or {})}, []
+        for tool_id, tool in tools.items():
+            model = {
+                "name": self.model_name(tool_id),
+                "description": self._named(tool.description, tools),
+                "arguments": [self._named(one.described(), tools) for one in tool.parameters],
             }
-            for tool_id, tool in tools.items()
-        ]
+            found.append(tool.definition(tool_id) | {"model": model})
+        return found
 
     def for_models(
         self, tool_id: str, limit: int, client: Mapping[str, Tool[Any]]
@@ -116,18 +112,14 @@ class Registry:
         )
 
     def settings_tables(self) -> dict[str, Any]:
-        """Return the settings class of each table in the configuration file.
-
-        Raises `ToolError` if a tool cannot be used.
-        """
+        """Return the settings class of each table in the configuration file. Raises `ToolError`."""
         return {tool.table or tool_id: tool.settings for tool_id, tool in self.by_id.items()}
 
 
 class Package(UserDict[str, Any]):
     """The tools of the package by id, in the order of the ids; each is imported when it is used.
 
-    `data` holds the name of each module. Using a broken tool raises `ToolError`. Any thread may
-    ask: Python imports a module once, and the other threads wait.
+    `data` holds the name of each module. Using a broken tool raises `ToolError`.
     """
 
     def __init__(self) -> None:

@@ -7,9 +7,8 @@ policy would not hold.
 
 Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
 defaults are those of the tool's settings dataclass. A field's metadata are facts of a `Parameter`,
-such as its `limits` or `choices`, and a value is checked like an argument. An unknown key or a
-value that does not fit refuses the whole file, naming file, line, key and the expected value:
-half-applied limits would be worse.
+and a value is checked like an argument. An unknown key or a value that does not fit refuses the
+whole file, naming file, line, key and the expected value: half-applied limits would be worse.
 """
 
 import os
@@ -27,9 +26,6 @@ from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
 MAX_FILE_BYTES = 64 << 10
-"""Maximum number of bytes of a settings file."""
-MAX_LINE = 1024
-"""Maximum number of characters in a line: a dotted key of 40 KB costs the TOML reader seconds."""
 
 
 class Verdict(StrEnum):
@@ -100,8 +96,7 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
     Refuses a glob of the policy that fits none of `tool_ids`: a misspelt denial would deny nothing.
     """
     try:
-        _refuse_unsafe(path, os.stat(path))  # before it is opened: a fifo would wait for a writer
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             _refuse_unsafe(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
@@ -112,18 +107,11 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
 def parse(
     path: AnyPath, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
 ) -> Settings:
-    """Read the settings in `data`; messages name the file `path`.
-
-    Raises `SettingsError` as `load`.
-    """
+    """Read the settings in `data`; messages name the file `path`. Raises as `load` does."""
     import tomllib  # here, as most starts have no file to read and the import costs more than one
 
     try:
         text = data.decode()
-        for number, line in enumerate(text.splitlines(), 1):
-            if len(line) > MAX_LINE:
-                problem = f"the line is longer than {MAX_LINE} characters"
-                raise SettingsError(f"{path}:{number}: {problem}")
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: is not TOML: {error}") from error
@@ -135,23 +123,23 @@ def parse(
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                 problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
                 raise document.refusal(f"policy.{verdict}", problem)
-    for glob in policy.secrets:
-        if UNSUPPORTED.search(glob):
-            form = "a glob is names and slashes with * and ?, and matches anywhere: .env or *.pem"
-            raise document.refusal("policy.secrets", f"has {glob!r}: {form}")
-    tools = document.mapping(values.get("tools", {}), "tools", tables)
-    built = {
-        name: document.table(f"tools.{name}", tools.get(name, {}), make)
+    for glob in filter(UNSUPPORTED.search, policy.secrets):
+        form = "a glob is names and slashes with * and ?, and matches anywhere: .env or *.pem"
+        raise document.refusal("policy.secrets", f"has {glob!r}: {form}")
+    given = document.mapping(values.get("tools", {}), "tools", tables)
+    made = {
+        name: document.table(f"tools.{name}", given.get(name, {}), make)
         for name, make in tables.items()
     }
-    return Settings(MappingProxyType(built), policy)
+    return Settings(MappingProxyType(made), policy)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a fifo would wait for a writer
 
 
 def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
-    """Raise if another user can change the file, or if it is special or too large.
-
-    Whoever writes the settings can lift the policy and choose the directory of the commands.
-    """
+    """Raise if the file is special or too large, or if another user can change what is allowed."""
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError(f"{path}: is not a regular file")
     if status.st_uid not in (os.getuid(), 0):

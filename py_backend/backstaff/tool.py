@@ -21,15 +21,11 @@ Arguments = TypeVar("Arguments")
 DEFAULT_TEXT_BYTES = 1 << 20
 """Maximum number of bytes of a text if neither the caller nor the tool sets another."""
 MODEL_TEXT_BYTES = 24_576
-"""Maximum number of bytes of a model's answer by default.
-
-Descriptions say "24576 bytes", and a client with another limit puts that in its place.
-"""
+"""The same of a model's answer. Descriptions say "24576 bytes"; a client may put its own there."""
 ESSENTIAL = "essential"
-"""The category of the few tools that an agent gets by default.
+"""The category of the few tools that an agent gets by default: each costs tokens in every turn.
 
-Each definition costs tokens in every turn. These do all that a model needs in a project. Contract
-007 has workspace/outline among them; in four trials no agent called it, so it is offered by name.
+Contract 007 has workspace/outline among them; in four trials no agent called it.
 """
 ALWAYS_LOADED = 3
 """Number of the first tools of the preset whose definitions a client must never defer.
@@ -61,9 +57,8 @@ class Context:
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
-    of a tool into the name that the reader of the text knows, or "" if the reader does not have
-    that tool. A text that points to a tool takes the words from `hint`.
+    With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id of a
+    tool into the name that the reader knows, or "" if the reader does not have that tool.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -122,10 +117,9 @@ class Tool(Generic[Arguments]):
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
     (`argument`), or a dict if they are `declared` here. `settings` is the frozen dataclass of the
     configuration table `[tools.TABLE]`. `allow_truncation=False` forbids to cut the text. `invalid`
-    is the contract's error code for arguments that do not fit. With `reads_content` the tool
-    answers with the content of files, so a client sends it the texts that are not saved yet.
-    `preset` is its place, from 1 on, among the `ESSENTIAL` tools, which agents get by default; 0 is
-    none.
+    is the contract's error code for arguments that do not fit. A tool that `reads_content` is sent
+    the texts that are not saved yet. `preset` is its place, from 1 on, among the `ESSENTIAL` tools;
+    0 is none.
     """
 
     description: str
@@ -156,12 +150,11 @@ class Tool(Generic[Arguments]):
         # Adapters that call by position want a list, with each type as a keyword.
         arguments = []
         for one in self.parameters:
-            keywords: dict[str, object] = {"type": one.type}
+            marks: dict[str, object] = {"required": one.required, "hidden": one.hidden}
             if one.type is ParameterType.ARRAY:
-                keywords["items"] = Keyword("object" if one.items else "string")
-            marks = {"required": one.required, "hidden": one.hidden}
-            keywords |= {key: True for key, holds in marks.items() if holds}
-            arguments.append({"name": one.name} | one.schema_for_models() | keywords)
+                marks["items"] = Keyword("object" if one.items else "string")
+            marks = {"type": one.type} | {key: mark for key, mark in marks.items() if mark}
+            arguments.append({"name": one.name} | one.schema_for_models() | marks)
         return {
             "id": tool_id,
             "name": name,
@@ -171,9 +164,9 @@ class Tool(Generic[Arguments]):
             "schema_json": to_json(parameters),
             "required": parameters["required"],
             "arguments": arguments,
+            "categories": [Keyword(word) for word in (*essential, *self.categories)],
             # The same for every tool, as this server only reads.
             "safety_level": Keyword("safe"),
-            "categories": [Keyword(word) for word in (*essential, *self.categories)],
             "side_effecting": False,
             "requires_approval": False,
             "risk": Keyword("low"),

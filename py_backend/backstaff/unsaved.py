@@ -1,9 +1,8 @@
 """Texts of Emacs buffers that are not saved yet, as a client sends them in the context of a call.
 
-A call names every such text, but its bytes are sent once. The server keeps them by their digest,
-for calls that name the digest without bytes. A call with a digest that the server does not know is
-refused with the code UNSAVED_NEEDED. The client then sends these bytes, in pieces (`keep_text`) or
-with the call, and calls again.
+A call names every such text, but its bytes are sent once: the server keeps them by their digest. A
+call with a digest that the server does not know is refused with the code UNSAVED_NEEDED. The client
+then sends these bytes, in pieces (`keep_text`) or with the call, and calls again.
 """
 
 import base64
@@ -19,26 +18,20 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
 
-MAX_CALL_BYTES = 4 << 20
-"""Maximum number of bytes of all texts of one call together, sent now or before."""
-MAX_KEPT_BYTES = 16 << 20
-"""Maximum number of bytes that a server keeps: the texts of four such calls."""
-MAX_BEGUN = 4
-"""Maximum number of unfinished texts. Each takes up to `MAX_CALL_BYTES`."""
+MAX_CALL_BYTES = 4 << 20  # of all texts of one call together, sent now or before
+MAX_KEPT_BYTES = 16 << 20  # of all texts that a server keeps
+MAX_BEGUN = 4  # unfinished texts, each of up to `MAX_CALL_BYTES`
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class UnsavedText:
-    """The bytes that saving a buffer would write, their SHA-256, and the name of their coding.
-
-    `coding` is as Emacs or MIME have it (`utf-8-unix`, `iso-8859-1`), or "".
-    """
+    """The bytes that saving a buffer would write, their SHA-256, and their coding."""
 
     data: bytes
     digest: str
-    coding: str = ""
+    coding: str = ""  # its name as Emacs or MIME have it, such as `utf-8-unix`
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,6 @@ class UnsavedTexts:
         default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
     )
     begun: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_BEGUN))
-    """The beginnings of unfinished texts, by digest."""
 
     def keep_text(self, digest: object, size: object, offset: object, data: object) -> int:
         """Take a piece of a text, in Base64; return the number of bytes so far.
@@ -71,11 +63,8 @@ class UnsavedTexts:
         `size` are of the whole text. Calls can name it once it is complete. Raises `ToolError`.
         """
         piece = _decoded(data)
-        if (
-            not isinstance(digest, str)
-            or not (isinstance(size, int) and 0 <= size <= MAX_CALL_BYTES)
-            or not isinstance(offset, int)
-            or piece is None
+        if not (isinstance(digest, str) and isinstance(offset, int) and piece is not None) or not (
+            isinstance(size, int) and 0 <= size <= MAX_CALL_BYTES
         ):
             kinds = f"a string, a size of at most {MAX_CALL_BYTES} bytes, an offset and Base64"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text takes {kinds}")
@@ -98,10 +87,9 @@ class UnsavedTexts:
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
         """Keep the texts that `items` bring, and return each by its name. Raises `ToolError`."""
-        found = {item.digest: item.data for item in items if item.data is not None}
+        sent, found = {item.digest: item.data for item in items if item.data is not None}, {}
         for item in items:
-            data = found.get(item.digest) or self.kept.get(item.digest)
-            if data is not None:
+            if (data := sent.get(item.digest, self.kept.get(item.digest))) is not None:
                 found[item.digest] = data
         for digest, data in found.items():
             self.kept.put(digest, data)

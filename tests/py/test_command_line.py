@@ -308,7 +308,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], None], str]] = {
     "dangling": (dangling, "No such file or directory"),
     "circle": (link_in_a_circle, "symbolic links"),
     "fifo": (os.mkfifo, "is not a regular file"),
-    "directory": (Path.mkdir, "is not a regular file"),
+    "directory": (Path.mkdir, "Is a directory"),
     "below a file": (below_a_file, "Not a directory"),
 }
 
