@@ -93,7 +93,7 @@ class NotFound(PathError, code=ErrorCode.NOT_FOUND):
 
 
 class NotADirectory(PathError, code=ErrorCode.NOT_DIRECTORY):
-    """A directory was needed and something else is there, at the end of the path if it is `last`."""
+    """A directory was needed and something else is there, at the end of the path if `last`."""
 
     def __init__(self, message: str, *, last: bool = False) -> None:
         super().__init__(message)
