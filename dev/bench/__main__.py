@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from backstaff.server import enable_garbage_collection
+from backstaff.start import collect_garbage
 from dev.bench import changes, content, emacs, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
 def measured(*, quick: bool) -> Report:
     """Return the report of a run; `quick` only shows that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
-    enable_garbage_collection()  # this process must collect garbage as a server does
+    collect_garbage()  # this process must collect garbage as a server does
     missing = {} if shutil.which("rg") else {"rg": "ripgrep is not installed"}
     measures: Measures = {}
     elc = emacs.compiled(CACHE)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from backstaff.fs.root import Root
 from backstaff.project import files as project_files
-from backstaff.server import enable_garbage_collection
+from backstaff.start import collect_garbage
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
 from dev.bench.timing import Measures, seconds
@@ -36,7 +36,7 @@ QUERIES = {
 
 def measure(files: int, turns: int) -> Measures:
     """Measure searches in a tree of `files` files, and the bare walk."""
-    enable_garbage_collection()  # as in the server
+    collect_garbage()  # as in the server
     with tempfile.TemporaryDirectory() as folder:
         make_tree(Path(folder), files)
         times: dict[str, list[float]] = {name: [] for name in ("walk", *QUERIES)}

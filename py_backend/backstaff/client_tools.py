@@ -1,10 +1,10 @@
 """Tools that a client has itself: it sends their definitions, and the server judges their calls.
 
-Emacs has the toolset `emacs`, whose work only Emacs can do. The server does for these tools the
-same as for its own: it describes them to agents, checks their arguments, and applies the policy.
+Emacs has the toolset `emacs`, whose work only Emacs can do. The server describes these tools to
+agents, checks their arguments, and applies the policy, as for its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
@@ -70,13 +70,6 @@ _DEFINITIONS = Parameter(name="definitions", type=ParameterType.ARRAY, items=_De
 
 
 def _parameter(one: _Argument) -> Parameter:
-    return Parameter(
-        name=one.name,
-        type=ParameterType(one.type),
-        description=one.description,
-        required=one.required and one.default is None,
-        default=one.default,
-        minimum=one.minimum,
-        maximum=one.maximum,
-        choices=one.enum,
-    )
+    facts: dict[str, Any] = asdict(one)
+    facts |= {"type": ParameterType(one.type), "choices": facts.pop("enum")}
+    return Parameter(**facts | {"required": one.required and one.default is None})

@@ -15,7 +15,7 @@ from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import quote, visible
-from backstaff.server import Server, enable_garbage_collection
+from backstaff.server import Server
 from backstaff.settings import default_file, load
 from backstaff.start import make_server, serve_until_the_end
 from backstaff.tool import MODEL_TEXT_BYTES
@@ -168,7 +168,6 @@ def _chosen(registry: Registry, names: list[str] | None, client_tools: Sequence[
 
 
 def _call(options: argparse.Namespace) -> int:
-    enable_garbage_collection()
     server = _server(options)
     arguments = json_object(options.json or "{}")
     Root(server.root).close()  # a missing root is a usage error, not an answer of the tool

@@ -1,7 +1,6 @@
 """One call, from raw arguments to a reply: the one place where errors become replies. No I/O."""
 
 import errno
-import gc
 import logging
 import os
 import threading
@@ -30,14 +29,6 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS = 2000, 1000, 100
 """Maximum number of bytes of an error's message and of a warning, and of warnings in a reply."""
 UNKNOWN_ARGUMENT = "Unknown argument ignored: "
-
-
-def enable_garbage_collection() -> None:
-    """Freeze the objects made at the start, and turn the garbage collector on."""
-    gc.freeze()
-    # A large answer makes many new objects before the next collection, and none is garbage.
-    gc.set_threshold(100_000, 10, 10)
-    gc.enable()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,17 +116,14 @@ class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve the tools of `registry` with `settings`; `root` is an absolute path.
-
-        Unless `knows_persons`, no client can say that a person typed a call.
-        """
-        self.knows_persons = True
+        """Serve the tools of `registry` with `settings`; `root` is an absolute path."""
+        self.knows_persons = True  # unless clients cannot be trusted to say who typed a call
         self.registry = registry
         self.settings = settings
         self.root = root
         self.texts = UnsavedTexts()
+        # Stand-ins for tools, by id, whose definition a worker has to ask for.
         self.elsewhere: Mapping[str, Tool[Any]] = {}
-        """Stand-ins for tools, by id, whose definition a worker has to ask for."""
 
     def call(
         self,
@@ -157,9 +145,9 @@ class Server:
         context: object = None,
         tool: Tool[Any] | None = None,
     ) -> Call:
-        """Decode a call of the tool `name`, an id or an unambiguous bare name.
+        """Decode a call of the tool `name`, an id or an unambiguous bare name. Raises `ToolError`.
 
-        `tool` is that tool if it is the client's own; then `name` is its id. Raises `ToolError`.
+        `tool` is that tool if it is the client's own; then `name` is its id.
         """
         arrived, tool = time.monotonic(), tool or self.elsewhere.get(name)
         tool_id = name if tool else self.registry.id_of(name)
@@ -262,14 +250,12 @@ class Server:
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
             note = _note(call, tool, unknown)
-            room = size(note)
-            limits = (call.max_output_bytes, call.available_capacity_bytes)
-            most, capacity = (None if one is None else one - room for one in limits)
+            most, capacity = call.max_output_bytes, call.available_capacity_bytes
             context = Context(
                 root=root,
                 budget=Budget(call.arrived + call.deadline_ms / 1000, cancelled),
-                max_output_bytes=most,
-                available_capacity_bytes=capacity,
+                max_output_bytes=None if most is None else most - size(note),
+                available_capacity_bytes=None if capacity is None else capacity - size(note),
                 text_only=call.text_only,
                 named=named,
                 unsaved=call.texts if tool.reads_content else {},
@@ -280,19 +266,18 @@ class Server:
             result = tool.run(tool.arguments(**values), context)
         text = result.text
         if note and call.limit is not None:  # not every tool keeps to its limit, see `_fitting`
-            text = clipped(text, call.limit - room)
+            text = clipped(text, call.limit - size(note))
         ignored = (UNKNOWN_ARGUMENT + name for name in unknown)
-        reported = [*call.warnings, *ignored, *unused, *result.warnings]
-        shown = [shortened(warning, MAX_WARNING) for warning in reported[:MAX_WARNINGS]]
-        if (more := len(reported) - MAX_WARNINGS) > 0:
-            shown.append(f"{more} more warnings")
+        warnings = [*call.warnings, *ignored, *unused, *result.warnings]
+        if (more := len(warnings) - MAX_WARNINGS) > 0:
+            warnings[MAX_WARNINGS:] = [f"{more} more warnings"]
         return Reply(
             tool=call.tool_id,
             text=text.removesuffix("\n") + note if note else text,
             data=None if context.text_only else result.data,
             json=result.json() if call.json else None,
             truncated=result.truncated or text is not result.text,
-            warnings=tuple(shown),
+            warnings=tuple(shortened(warning, MAX_WARNING) for warning in warnings),
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
@@ -311,8 +296,8 @@ class Server:
     ) -> Call:
         """Decode a call of the client's own tool of that `definition`. Raises `ToolError`.
 
-        The tool only answers with the values of all arguments, because the client does its work.
-        The text of that answer is the note that the client's own text ends with, or empty.
+        The tool answers with the values of all arguments, because the client does its work, and
+        with the note that the client's text has to end with.
         """
         tool_id, tool = client_tools([definition]).popitem()
         return self.prepare(tool_id, arguments, context, tool)
