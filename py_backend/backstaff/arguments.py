@@ -18,10 +18,8 @@ from typing import Any, get_args
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.result import Verbatim
 
-MAX_NAMED, MAX_NAME = 5, 200
-"""Maximum number of unknown arguments that a message names, and characters of each."""
-MAX_ITEMS = 1000
-"""Maximum number of items in a list: some tools compare each with each name they read."""
+MAX_NAMED, MAX_NAME = 5, 200  # unknown arguments that a message names, and characters of each
+MAX_ITEMS = 1000  # in a list: some tools compare each item with each name they read
 
 
 class Nil(Enum):
@@ -330,25 +328,28 @@ def _refusal(parameter: Parameter, message: str) -> ToolError:
 
 def _given(raw: object) -> dict[str, object]:
     """Return the values in `raw` by snake_case name; of two with one name the first, as in Lisp."""
-    pairs: Iterable[tuple[object, object]]
+    pairs: Iterable[tuple[object, object]] = ()
     match raw:
         case None | Nil.NIL:
-            return {}
+            pass
         case str():
-            return _given(json_object(raw))
+            pairs = json_object(raw).items()
         case dict():
             pairs = raw.items()
         case [Symbol(name=name), *_] if name.startswith(":"):
             keywords = (isinstance(key, Symbol) and key.name.startswith(":") for key in raw[::2])
             if len(raw) % 2 or not all(keywords):
                 raise _unreadable("a plist has keywords and values in turns")
-            pairs = reversed(list(zip(raw[::2], raw[1::2], strict=True)))
+            pairs = zip(raw[::2], raw[1::2], strict=True)
         case list():
-            pairs = reversed([_alist_pair(item) for item in raw])
+            pairs = map(_alist_pair, raw)
         case _:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
-    names = ((key.name if isinstance(key, Symbol) else str(key), value) for key, value in pairs)
-    return {name.removeprefix(":").replace("-", "_"): value for name, value in names}
+    given: dict[str, object] = {}
+    for key, value in pairs:
+        name = key.name if isinstance(key, Symbol) else str(key)
+        given.setdefault(name.removeprefix(":").replace("-", "_"), value)
+    return given
 
 
 def _alist_pair(item: object) -> tuple[Symbol | str, object]:

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from backstaff.errors import Cancelled, DeadlineExceeded
 
-DEFAULT_DEADLINE_MS = 10_000
-"""Maximum number of milliseconds of a call, unless its client sets another."""
+DEFAULT_DEADLINE_MS = 10_000  # of a call, unless its client sets another
 
 Item = TypeVar("Item")
 
@@ -23,10 +22,8 @@ class Budget:
     `deadline` is in seconds of the monotonic clock; `cancelled` is set from another thread.
     """
 
-    STRIDE: ClassVar[int] = 512
-    """Entries between two looks at the clock: a look costs as much as several entries."""
-    AT_ONCE: ClassVar[int] = 200_000
-    """Maximum number of entries that are sorted in one call; a longer list is sorted in parts."""
+    STRIDE: ClassVar[int] = 512  # entries between two looks at the clock: each costs as several
+    AT_ONCE: ClassVar[int] = 200_000  # entries that are sorted in one call
 
     deadline: float = float("inf")
     cancelled: threading.Event = field(default_factory=threading.Event)

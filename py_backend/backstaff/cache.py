@@ -10,10 +10,7 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """The values used last. The least recently used go when all are larger than `most` together.
-
-    Each value counts one more than its size, because a thousand empty ones take memory, too.
-    """
+    """The values used last, at most `most` together; each counts one more than its size."""
 
     def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 0) -> None:
         """Keep values whose `size` together is at most `most`; by default `most` values."""
@@ -31,10 +28,7 @@ class LRUCache(Generic[Key, Value]):
             return self._values.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Keep `value` for `key`, unless it is larger than all that may be kept.
-
-        Such a value would push out all others, and then itself.
-        """
+        """Keep `value` for `key`, unless it would push out all others, and then itself."""
         with self._lock:
             if key in self._values:
                 self._total -= 1 + self._size(self._values.pop(key))

@@ -58,10 +58,7 @@ class Fault(StrEnum):
 
 
 class PathError(ToolError):
-    """A path that cannot be used. Tools turn each fault into the words of their contract.
-
-    One of no subclass is the operating system's: too many links or open files, or an I/O error.
-    """
+    """A path that cannot be used: without a subclass, the operating system failed."""
 
     CODE, fault = ErrorCode.IO_ERROR, Fault.OTHER
 
@@ -81,10 +78,7 @@ class OutsideRoot(PathError, code=ErrorCode.SANDBOX_VIOLATION, fault=Fault.OUTSI
 
 
 class NotFound(PathError, code=ErrorCode.NOT_FOUND):
-    """Nothing is there. `dangling` says that the last component is a link without a target.
-
-    `relative` is the path from the root, all links resolved, where a new file would be, or "".
-    """
+    """Nothing is there, or a `dangling` link; a new file would be at `relative` from the root."""
 
     def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
         super().__init__(message)

@@ -91,10 +91,7 @@ def build_files(paths: Iterable[str]) -> list[str]:
 
 
 def read_first(paths: Iterable[str]) -> list[str]:
-    """Return the documents to read first, those at the top before others.
-
-    They are at the top and in its docs/, and CONTRIBUTING in any folder of docs.
-    """
+    """Return the documents to read first, those at the top before others."""
     return sorted(filter(_READ_FIRST.fullmatch, paths), key=lambda path: path.count("/"))
 
 

@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-KEYS = ("description", "is_dependency")
-"""The fields to read; any others are dropped."""
-MAX_BYTES = 64 << 10
-"""Maximum number of bytes up to the end of the front matter."""
-MAX_EVENTS = 4_000
-"""Maximum number of values and ends of collections in a block."""
+KEYS = ("description", "is_dependency")  # the fields to read
+MAX_BYTES = 64 << 10  # up to the end of the front matter
+MAX_EVENTS = 4_000  # values and ends of collections in a block
 
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
@@ -33,10 +30,7 @@ _WORDS: Mapping[str, Value] = {
 
 
 class Document(NamedTuple):
-    """A file, split: the `KEYS` in its front matter, and the bytes of its body.
-
-    `warning` names a fault in it, or is empty.
-    """
+    """A file, split: the `KEYS` in its front matter, and the bytes of its body."""
 
     fields: Mapping[str, Value] = MappingProxyType({})
     rest: bytes = b""
@@ -102,10 +96,7 @@ def _fields(text: str) -> dict[str, Value]:
 
 
 def _nodes(text: str) -> Iterator[Any]:
-    """Yield the keys and values of the mapping `text` in turns: scalars, and ends of collections.
-
-    Raises `_Unreadable`, and the errors of PyYAML.
-    """
+    """Yield the keys and values of the mapping `text` in turns; an end stands for a collection."""
     import yaml
 
     depth = documents = 0

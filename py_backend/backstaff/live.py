@@ -52,8 +52,7 @@ READ_BYTES = 1 << 18
 # No project and no environment can name another folder of sockets; see `_is_mine`.
 FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108
 SILENT = "Emacs did not answer"
-LATER = Symbol(":later")
-"""The answer of an Emacs that is to be asked again: a person or a language server needs time."""
+LATER = Symbol(":later")  # ask again, as a person or a language server needs time
 
 _REFUSALS = {
     Symbol(":refused"): "The user did not approve of the call of {}",
@@ -290,9 +289,8 @@ class LiveServer(Server):
         """Say hello to `emacs`, and note its tools and how many files it visits."""
         ids = (*self.registry.by_id, *CLIENT_TOOLS)
         names = [[tool_id, self.registry.model_name(tool_id)] for tool_id in ids]
-        globs = list(self.settings.policy.secrets)
-        root = os.path.realpath(self.root)
-        hello = _decoded(_Hello, emacs.ask(until, "hello", root, os.getpid(), names, globs))
+        facts = (os.path.realpath(self.root), os.getpid(), names, self.settings.policy.secrets)
+        hello = _decoded(_Hello, emacs.ask(until, "hello", *facts))
         emacs.tools, emacs.visits = hello.tools, hello.visits
         return emacs
 
@@ -365,35 +363,29 @@ class LiveServer(Server):
         return Reply(tool=call.tool_id, text=text, error=error)
 
     def approved(self, call: Call, reply: Reply, cancelled: threading.Event) -> Call | Reply:
-        """Ask the user in Emacs whether `call` may run, if `reply` says that it needs a yes.
-
-        Return the call to run with that yes, or the reply to send.
-        """
+        """Return `call` with the user's yes if `reply` wants one and Emacs gets it, or a reply."""
         error = reply.error or {}
         secret = str(error.get("secret") or "")
         known = call.approved and (call.secret or "") == secret
         if error.get("code") != ErrorCode.APPROVAL_REQUIRED or known:
             return reply
-        answer: object = None
-        until = time.monotonic() + QUESTION_S
+        answer, until = None, time.monotonic() + QUESTION_S
         try:
             for emacs in self._best(time.monotonic() + PATIENCE_S):
                 # As a string, a model's words cannot pass for Lisp.
                 shown: object = shortened(repr(call.arguments), MAX_ECHO)
                 if call.client_tool is not None:
                     shown = self._checked(replace(call, approved=True), emacs, cancelled).data
-                asked = (call.tool_id, shown, secret)
-                answer = _decided(emacs, until, cancelled, "ask", *asked)
+                answer = _decided(emacs, until, cancelled, "ask", call.tool_id, shown, secret)
                 if answer != Symbol(":unasked"):
                     break
         except NoAnswer as reason:
             logger.info("nobody was asked: %s", reason)
             return reply
-        named = self.registry.model_name(call.tool_id)
         if answer is True:
-            now = time.monotonic()  # the person's time is not the call's
-            return replace(call, approved=True, secret=secret, arrived=now)
-        problem = _REFUSALS.get(answer) if isinstance(answer, Symbol) else None
-        if problem is None:
+            # The person's time is not the call's.
+            return replace(call, approved=True, secret=secret, arrived=time.monotonic())
+        if not isinstance(answer, Symbol) or answer not in _REFUSALS:
             return reply
-        return failure(call.tool_id, ToolError("APPROVAL_REFUSED", problem.format(named)))
+        problem = _REFUSALS[answer].format(self.registry.model_name(call.tool_id))
+        return failure(call.tool_id, ToolError("APPROVAL_REFUSED", problem))

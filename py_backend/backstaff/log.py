@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import IO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-PIECE = 1024
-"""Characters that fit into a pipe that is ready: the system promises 4096 bytes."""
+PIECE = 1024  # characters that fit into a pipe that is ready: the system promises 4096 bytes
 
 
 def start(file: str | None, level: str) -> None:

@@ -23,8 +23,7 @@ from backstaff.tool import ALWAYS_LOADED, MODEL_TEXT_BYTES, Tool
 
 logger = logging.getLogger(__name__)
 
-AGENT_Q = "agent-q/"
-"""The toolset whose tools keep their bare names if another toolset has the same."""
+AGENT_Q = "agent-q/"  # its tools keep their bare names if another toolset has the same
 
 
 class Registry:
@@ -55,10 +54,9 @@ class Registry:
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
     def definitions(self, client: Mapping[str, Tool[Any]] | None = None) -> list[dict[str, object]]:
-        """Answer `describe`, with the tools of the `client` last.
+        """Answer `describe`, with the tools of the `client` last. Raises `ToolError`.
 
-        `model` has the texts for models, where tools have the names that models know. Raises
-        `ToolError` if a tool cannot be used.
+        `model` has the texts for models, where tools have the names that models know.
         """
         tools, found = {**self.by_id, **(client or {})}, []
         for tool_id, tool in tools.items():
@@ -117,10 +115,7 @@ class Registry:
 
 
 class Package(UserDict[str, Any]):
-    """The tools of the package by id, in the order of the ids; each is imported when it is used.
-
-    `data` holds the name of each module. Using a broken tool raises `ToolError`.
-    """
+    """The tools of the package by id; to use one imports it, and may raise `ToolError`."""
 
     def __init__(self) -> None:
         modules = {}

@@ -26,8 +26,8 @@ from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
 
-MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS = 2000, 1000, 100
-"""Maximum number of bytes of an error's message and of a warning, and of warnings in a reply."""
+MAX_MESSAGE, MAX_WARNING = 2000, 1000  # bytes
+MAX_WARNINGS = 100  # in a reply
 UNKNOWN_ARGUMENT = "Unknown argument ignored: "
 
 
@@ -184,10 +184,7 @@ class Server:
         return self._fitting(failure(call.tool_id, error), call)
 
     def _fitting(self, reply: Reply, call: Call) -> Reply:
-        """Return `reply` with its text cut to the limit of `call`, unless its tool forbids that.
-
-        Most tools keep to it themselves, but the smallest limits leave no room for their notes.
-        """
+        """Return `reply` with its text cut to the limit of `call`, unless its tool forbids that."""
         limit = call.limit
         if limit is None or (reply.ok and not self._tool(call).allow_truncation):
             return reply
@@ -195,10 +192,7 @@ class Server:
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def _name(self, call: Call, tool_id: str) -> str:
-        """Return the tool's name for the reader of the answer to `call`, or "" if it has no such.
-
-        Models know tools by other names than people and programs.
-        """
+        """Return the tool's name for the reader of the answer to `call`, or "" if it has none."""
         name = self.registry.model_name(tool_id)
         is_offered = not call.offer or not {tool_id, name}.isdisjoint(call.offer)
         is_denied = not call.person and self.settings.policy.verdict(tool_id) is Verdict.DENY
@@ -210,10 +204,7 @@ class Server:
         return call.client_tool or self.registry.by_id[call.tool_id]
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
-        """Run `call` until its deadline, or until `cancelled` is set. Never raises.
-
-        `elapsed_ms` of the reply counts from the arrival of `call`.
-        """
+        """Run `call` until its deadline, or until `cancelled` is set. Never raises."""
         try:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
@@ -281,10 +272,9 @@ class Server:
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
-        """Answer `describe`: each tool's definition, with the policy's verdict on it.
+        """Answer `describe`: each tool's definition and the policy's verdict. Raises `ToolError`.
 
-        `client` has the definitions of tools of the client's own (`client_tools`). Raises
-        `ToolError` if a tool cannot be used.
+        `client` has the definitions of tools of the client's own (`client_tools`).
         """
         return [
             definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}

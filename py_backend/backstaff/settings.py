@@ -60,10 +60,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of each table of a file, and its policy. `source` is the file's real path.
-
-    Without a file, `tables` is empty and the built-in settings hold.
-    """
+    """The settings of each table of a file, its policy, and its real path, if there is a file."""
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     policy: Policy = Policy()
@@ -71,8 +68,7 @@ class Settings:
 
 
 AnyPath = str | os.PathLike[str]
-Tables = Mapping[str, Callable[..., Any]]
-"""The settings dataclass of each table."""
+Tables = Mapping[str, Callable[..., Any]]  # the settings dataclass of each
 
 
 def default_file() -> str | None:

@@ -6,9 +6,7 @@ import threading
 from collections.abc import Callable
 
 READ_BYTES = 1 << 16
-"""Maximum number of bytes that are read at once."""
-MAX_REQUEST_BYTES = 8 << 20
-"""Maximum number of bytes of a request: 4 MiB of unsaved text take 5.6 in Base64."""
+MAX_REQUEST_BYTES = 8 << 20  # 4 MiB of unsaved text take 5.6 in Base64
 
 
 def take_over_stdio() -> tuple[int, int, Callable[[bytes], None]]:

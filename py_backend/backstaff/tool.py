@@ -18,10 +18,9 @@ __all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "
 Arguments = TypeVar("Arguments")
 
 
-DEFAULT_TEXT_BYTES = 1 << 20
-"""Maximum number of bytes of a text if neither the caller nor the tool sets another."""
+DEFAULT_TEXT_BYTES = 1 << 20  # of a text if neither the caller nor the tool sets another
+# Of a model's answer. Descriptions say "24576 bytes", where a client may put its own limit.
 MODEL_TEXT_BYTES = 24_576
-"""The same of a model's answer. Descriptions say "24576 bytes"; a client may put its own there."""
 ESSENTIAL = "essential"
 """The category of the few tools that an agent gets by default: each costs tokens in every turn.
 
@@ -76,10 +75,7 @@ class Context:
     settings: Any = NoSettings()
 
     def hint(self, words: str, tool_id: str) -> str:
-        """Return `words` with the name of a tool in place of `{}`; "" for a reader without it.
-
-        For example `context.hint("; {} shows its files", "workspace/tree")`.
-        """
+        """Return `words` with the name of a tool in place of `{}`; "" for a reader without it."""
         name = self.named(tool_id)
         return words.replace("{}", name) if name else ""
 

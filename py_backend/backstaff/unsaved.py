@@ -132,10 +132,7 @@ def codings(value: object) -> dict[str, str]:
 
 
 def _items(value: object, key: str, form: str) -> Iterator[tuple[str, list[object]]]:
-    """Yield the name that each item begins with, and the rest of it.
-
-    The name must be a path below the root in its shortest form, as `Place.relative` is.
-    """
+    """Yield the name that each item begins with, like `Place.relative`, and the rest of it."""
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
         raise _refusal(key, f"must be a list of at most {MAX_ITEMS} {form}")
     for item in value:

@@ -193,10 +193,7 @@ class Workers:
             self.check_deadlines()
 
     def check_deadlines(self) -> None:
-        """Abandon the overdue calls, and answer those that have waited too long.
-
-        If too many workers are stuck, these are all.
-        """
+        """Abandon the overdue calls, and answer those that wait too long or for stuck workers."""
         now, failed = self._clock(), list[tuple[RunningCall, ToolError]]()
         with self._changed:
             for run in self._running:

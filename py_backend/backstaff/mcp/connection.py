@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions that `initialize` can agree on. This server sends the same in all four."""
 STATELESS_VERSION = "2026-07-28"
-"""The version whose requests name it themselves."""
-
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
@@ -38,12 +36,11 @@ INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
 _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "backstaff", "version": __version__}
 _CAPABILITIES: dict[str, object] = {"tools": {}}
+# Clients may keep a server's description, because command line and settings fix it.
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
-"""Clients may keep a server's description, because command line and settings fix it."""
 _METHODS = ("initialize", "ping", "tools/call", "tools/list")
 _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
-_READS_ONLY = {"readOnlyHint": True}
-"""Clients judge by the other hints only where this one is false."""
+_READS_ONLY = {"readOnlyHint": True}  # clients judge by the other hints only where it is false
 _ALWAYS_LOADED = {"_meta": {"anthropic/alwaysLoad": True}}
 _ON_DISK = "as they are on disk: changes that an editor has not saved yet are not seen"
 _IN_EMACS = "with the user's unsaved changes, unless the answer ends with 'as on disk'"
@@ -95,9 +92,8 @@ class Connection:
         # A tool that the policy holds back is not listed, but the answer to a call says why.
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
-        self._heard = self._listed(is_live=False)
-        """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
+        self._heard = self._listed(is_live=False)  # the names that the client knows
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
@@ -152,11 +148,11 @@ class Connection:
             named = shortened(quote(method), MAX_ECHO)
             message = f"No such method: {named} (there are {', '.join(known)})"
             raise Refused(METHOD_NOT_FOUND, message)
+        if method == "tools/call":
+            self._call(uid, params, stateless=stateless)
+            return
         result: dict[str, object] = {}  # of a ping
         match method:
-            case "tools/call":
-                self._call(uid, params, stateless=stateless)
-                return
             case "initialize":
                 wanted = params.get("protocolVersion")
                 agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
@@ -265,16 +261,13 @@ def _parsed(line: bytes) -> Mapping[str, object]:
 def _check_version(meta: Mapping[str, object]) -> None:
     """Raise `Refused` unless `meta`, of a request without a handshake, names a version of ours."""
     version = meta.get(f"{_META}protocolVersion")
-    if not isinstance(version, str):
-        raise Refused(INVALID_PARAMS, f"params._meta must name {_META}protocolVersion, a string")
-    if version != STATELESS_VERSION:
+    if isinstance(version, str) and version != STATELESS_VERSION:
         message = f"Unsupported protocol version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
         supported = {"supported": [STATELESS_VERSION], "requested": version}
         raise Refused(UNSUPPORTED_VERSION, message, **supported)
-    if not isinstance(meta.get(f"{_META}clientCapabilities"), dict):
-        raise Refused(
-            INVALID_PARAMS, f"params._meta must have {_META}clientCapabilities, an object"
-        )
+    if not isinstance(version, str) or not isinstance(meta.get(f"{_META}clientCapabilities"), dict):
+        form = f"{_META}protocolVersion, a string, and {_META}clientCapabilities, an object"
+        raise Refused(INVALID_PARAMS, f"params._meta must have {form}")
 
 
 def _whole(result: Mapping[str, object]) -> dict[str, object]:

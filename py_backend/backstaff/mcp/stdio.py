@@ -13,12 +13,9 @@ from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 
-EXIT_INTERRUPTED = 130
-"""The exit status after SIGINT, as shells have it."""
-FINISH_S = 80.0
-"""Seconds for the last calls once stdin has ended: a yes takes up to 65, and then a call 11."""
-CHECK_MS = 20
-"""Milliseconds between two checks whether the last calls are answered."""
+EXIT_INTERRUPTED = 130  # after SIGINT, as shells have it
+FINISH_S = 80.0  # for the last calls once stdin has ended: a yes takes up to 65, then a call 11
+CHECK_MS = 20  # between two checks whether the last calls are answered
 
 
 def serve(server: Server, offer: ServedTools) -> int:

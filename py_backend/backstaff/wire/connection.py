@@ -28,7 +28,6 @@ from backstaff.workers import RunningCall, Workers
 logger = logging.getLogger(__name__)
 
 PROTOCOL = 1
-"""The version of the messages; another one is refused."""
 CAPABILITIES = ("call", "cancel", "check", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (
@@ -47,8 +46,7 @@ class Connection:
         self._send = send
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._answers: list[bytes] = []
-        """Answers of the reading thread to the requests of one piece, to be sent at once."""
+        self._answers: list[bytes] = []  # of the reading thread to one piece, to be sent at once
         self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (

@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterator
 
 MAX_FRAME_BYTES = 0xFFFFFF
-"""The largest length that six hex digits can write."""
 HEADER_BYTES = 6
-"""Number of bytes of a length."""
 
 _HEADER = re.compile(rb"[0-9a-fA-F]{6}")
 

@@ -26,8 +26,7 @@ from backstaff.arguments import NIL, Symbol
 from backstaff.render.names import lossy
 from backstaff.result import Keyword, Rows, Verbatim
 
-MAX_LISP_BYTES = 1 << 20
-"""Maximum number of bytes of a request beside long Base64 strings: reading Lisp is slow."""
+MAX_LISP_BYTES = 1 << 20  # of a request, beside long Base64 strings: reading Lisp is slow
 
 _BASE64 = re.compile(rb'"[A-Za-z0-9+/]{256,}=*"')
 _UID = re.compile(rb"\s*\(\s*[a-z-]+\s+(\d{1,15})(?=[\s)])")
@@ -39,8 +38,7 @@ _SURROGATES = re.compile(
 _CONSTANTS = {":false": False, ":json-false": False, ":null": None}
 
 FIRST_RAW, LAST_RAW = 0x80, 0xFF
-BYTE_0 = 0xDC00
-"""Python shows the undecodable byte B of a name as the character BYTE_0 + B."""
+BYTE_0 = 0xDC00  # Python shows the undecodable byte B of a name as the character BYTE_0 + B
 
 
 class Unreadable(Exception):

@@ -15,7 +15,6 @@ from backstaff.workers import Workers
 logger = logging.getLogger(__name__)
 
 EXIT_BAD_FRAME = 76
-"""The exit status after bytes that are no frame."""
 
 
 def serve(server: Server) -> int:

@@ -3,8 +3,7 @@
 It listens on 127.0.0.1 only, and prints its port as the first line of stdout, where
 `epc:start-epc` waits for it. It admits one client of the same user, then stops listening, and ends
 with that client: the first connection that speaks EPC, as a browser's page that scans ports belongs
-to the same user, too. If the reader of the port goes, a client has another minute to come. Our own
-Emacs client uses stdio and needs no such care.
+to the same user, too. Our own Emacs client uses stdio and needs no such care.
 """
 
 import logging
@@ -14,9 +13,7 @@ import socket
 import string
 import sys
 import threading
-from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from epc.server import EPCServer
@@ -27,13 +24,8 @@ from backstaff.wire.stdio import answer
 
 logger = logging.getLogger(__name__)
 
-STDOUT = 1
-UNREAD_S = 60.0
-"""Seconds that a client has to come after the reader of the port has gone."""
-MAX_SILENT = 16
-"""Maximum number of silent connections that wait; one more closes the oldest."""
-TABLE = Path("/proc/net/tcp")
-"""Linux's table of connections."""
+MAX_SILENT = 16  # connections that wait; one more closes the oldest
+TABLE = Path("/proc/net/tcp")  # Linux's table of connections
 _LOCAL, _REMOTE, _STATE, _UID = 1, 2, 3, 7
 _ESTABLISHED = "01"
 
@@ -41,26 +33,15 @@ _ESTABLISHED = "01"
 class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
     request_queue_size = MAX_SILENT  # with the default of 5, further clients wait a second each
 
-    def client(self, stdout: int, unread_s: float = UNREAD_S) -> socket.socket | None:
-        """Wait for the first connection of this user that begins a frame, and stop listening.
-
-        A silent connection may wait; one that sends something else is closed. Return None if
-        none has come within `unread_s` seconds after all readers of the pipe `stdout` have gone.
-        """
+    def client(self) -> socket.socket:
+        """Wait for the first connection of this user that begins a frame, and stop listening."""
         silent: dict[socket.socket, Any] = {}
         self.socket.settimeout(0)  # accepting a connection that has gone must not wait
-        until = inf
-        while (left := until - monotonic()) > 0:
+        while True:
             waiting = select.poll()
             for one in (self.socket, *silent):
                 waiting.register(one, select.POLLIN)
-            if until == inf:
-                waiting.register(stdout, 0)  # reports that its other end is closed, nothing else
-            readable = [
-                descriptor for descriptor, _ in waiting.poll(None if left == inf else left * 1000)
-            ]
-            if stdout in readable:
-                until = monotonic() + unread_s
+            readable = [descriptor for descriptor, _ in waiting.poll()]
             for ready in [one for one in silent if one.fileno() in readable]:
                 try:
                     start = ready.recv(HEADER_BYTES, socket.MSG_PEEK)
@@ -76,7 +57,6 @@ class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
                 ready.close()
             if self.socket.fileno() in readable:
                 self._let_in(silent)
-        return None
 
     def _let_in(self, silent: dict[socket.socket, Any]) -> None:
         try:
@@ -89,19 +69,18 @@ class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
             logger.warning("refused a client of another user at %s", address)
             connection.close()
             return
-        silent[connection] = address
-        if len(silent) > MAX_SILENT:
+        if len(silent) == MAX_SILENT:
             oldest = next(iter(silent))
             del silent[oldest]
             oldest.close()
+        silent[connection] = address
 
 
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     """Whether the peer of the IPv4 loopback `connection` runs as this process's user.
 
     Its end must still be open: for a closed one the table has 0, which is root. Without a `table`
-    (not on Linux) the answer is True: then only the loopback address and the single admitted client
-    protect the server.
+    (not on Linux) the answer is True.
     """
     try:
         lines = table.read_text("ascii").splitlines()
@@ -132,10 +111,7 @@ def serve(server: Server) -> int:
     listening = _Listening(("127.0.0.1", 0))
     listening.print_port(sys.stdout)
     sys.stdout = sys.stderr  # for a stray `print`
-    client, lock = listening.client(STDOUT), threading.Lock()
-    if client is None:
-        logger.warning("the reader of the port has gone, and no client came: the server ends")
-        return 0
+    client, lock = listening.client(), threading.Lock()
     # Three calls in flight stall 40 ms where Nagle's algorithm meets a delayed acknowledgement.
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

@@ -1,7 +1,6 @@
 """The server over TCP, as python-epc's own client and stock Emacs clients use it."""
 
 import logging
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from sexpdata import Symbol
 
 from backstaff.registry import discover
 from backstaff.wire.stdio import EXIT_BAD_FRAME
-from backstaff.wire.tcp import MAX_SILENT, _Listening
+from backstaff.wire.tcp import MAX_SILENT
 from tests.py.epc import SOURCE, Client, Start, frame, parsed, plain
 from tests.py.processes import DEADLINE, as_nobody, as_root, in_child
 from tests.py.servers import fitting
@@ -270,26 +269,3 @@ command_line.main(["serve", "--root", "/"])
     server.wait()
     assert server.rest() == b""
     assert "noise" in server.log()
-
-
-@pytest.mark.parametrize("comes", [True, False])
-def test_server_waits_a_while_for_a_client_after_the_reader_of_its_port_has_gone(
-    comes: bool,  # noqa: FBT001  # a parameter of the test
-) -> None:
-    listening = _Listening((LOOPBACK, 0))
-    reader, stdout = os.pipe()
-    os.close(reader)
-    client = None
-    try:
-        if comes:
-            client = socket.create_connection(listening.socket.getsockname())
-            client.sendall(frame(b"(call 1 ping ())"))
-        admitted = listening.client(stdout, DEADLINE if comes else 0.01)
-        assert (admitted is not None) is comes
-        if admitted:
-            admitted.close()
-    finally:
-        os.close(stdout)
-        listening.server_close()
-        if client:
-            client.close()
