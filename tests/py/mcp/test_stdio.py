@@ -30,8 +30,8 @@ from backstaff.tool import Result
 from tests.py.servers import registry_of
 
 ended = threading.Event()
-busy = stdio.Connection.busy
-stdio.Connection.busy = lambda self: (ended.set(), busy(self))[1]
+busy = stdio.Workers.busy
+stdio.Workers.busy = lambda self: (ended.set(), busy(self))[1]
 
 def late(_, __):
     ended.wait()
