@@ -18,7 +18,7 @@ from typing import Any, get_args
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.result import Verbatim
 
-MAX_NAMED, MAX_NAME = 5, 200  # unknown arguments that a message names, and characters of each
+MAX_NAME = 200  # characters of an unknown argument's name
 MAX_ITEMS = 1000  # in a list: some tools compare each item with each name they read
 
 
@@ -59,8 +59,6 @@ _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, Paramet
 _EXPECTED = {
     ParameterType.STRING: "a string",
     ParameterType.BOOLEAN: "true or false",
-    ParameterType.NUMBER: "a whole number",
-    ParameterType.INTEGER: "a whole number",
     ParameterType.ARRAY: "a list of strings",
 }
 
@@ -117,9 +115,8 @@ class Parameter:
 
     def schema_for_models(self) -> dict[str, object]:
         """Return the schema for callers: always with limits and a description."""
-        low, high = self.bounds()
-        limits = {} if low is None else {"minimum": low}
-        limits |= {} if high is None else {"maximum": high}
+        bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
+        limits = {word: bound for word, bound in bounds if bound is not None}
         return self.schema() | limits | {"description": self.description or self.help}
 
     def described(self) -> str:
@@ -210,18 +207,13 @@ def decode(
     an argument in that message. In a call `of_model`, values may have forms that `_meant` reads.
     """
     given = _given(raw)
-    unknown = unknown_names(parameters, given)
     values: dict[str, object] = {}
     for one in parameters:
         value = given.get(one.name)
         value = _OF_NIL.get(one.type) if value is NIL else value
         values[one.name] = _meant(one, value) if of_model else value
         if one.required and values[one.name] is None:
-            # An unknown argument may be the missing one, misspelt.
-            more = len(unknown) - MAX_NAMED
-            named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            seen = f"; there is no {noun} {named}" if unknown else ""
-            raise _refusal(one, f"Missing required {noun} '{one.name}'{seen}")
+            raise _refusal(one, f"Missing required {noun} '{one.name}'")
     for one in parameters:
         if values[one.name] is not None:
             subject = f"{noun.capitalize()} '{one.name}'"
@@ -230,7 +222,7 @@ def decode(
             values[one.name] = getattr(settings, one.setting)
         else:
             values[one.name] = one.absent if one.default is None else one.default
-    return values, unknown
+    return values, unknown_names(parameters, given)
 
 
 def _meant(parameter: Parameter, value: object) -> object:
@@ -290,7 +282,8 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
 
 def _mismatch(parameter: Parameter, value: object) -> str:
     """Return, for example, `a whole number, not a string`."""
-    expected = "a list of objects" if parameter.items else _EXPECTED[parameter.type]
+    expected = _EXPECTED.get(parameter.type, "a whole number")
+    expected = "a list of objects" if parameter.items else expected
     kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
     found = kinds.get(type(value), "an object")
     if isinstance(value, bool):

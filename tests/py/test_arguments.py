@@ -268,12 +268,6 @@ def test_missing_argument_is_named() -> None:
         assert refusal(raw, (parameter,)).message == "Missing required argument 'path'"
 
 
-def test_missing_argument_is_named_with_its_possible_misspelling() -> None:
-    parameter = Parameter(name="path", type=ParameterType.STRING, required=True)
-    message = refusal({"pfad": ".", "a\nb": 1}, (parameter,)).message
-    assert message == "Missing required argument 'path'; there is no argument \"a\\nb\", pfad"
-
-
 def test_parameter_has_its_own_error_code() -> None:
     parameter = Parameter(
         name="path", type=ParameterType.STRING, required=True, code="BadArgs", choices=("a",)
