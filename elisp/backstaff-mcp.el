@@ -44,7 +44,6 @@ Signal a `backstaff-start-error' if the server cannot start."
                   `(,@(backstaff-server-program) "mcp"
                     ,@(and root (list "--root" root))
                     ,@(and toolsets (list "--tools" (string-join (ensure-list toolsets) ",")))
-                    ;; The server takes no less than 1024.
                     "--max-output-bytes"
                     ,(number-to-string (max 1024 backstaff-agent-max-output-bytes))
                     ,@(and backstaff-server-settings-file

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from backstaff import __version__, log
 from backstaff.arguments import json_object
-from backstaff.errors import ErrorCode, SettingsError, ToolError
+from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.root import Root
 from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import Registry, discover
@@ -22,7 +22,6 @@ from backstaff.tool import MODEL_TEXT_BYTES
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
-LEAST_OUTPUT_BYTES = 1024  # of `--max-output-bytes`
 PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")  # in the top directory of a project
 
 
@@ -56,39 +55,23 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     add = partial(commands.add_parser, formatter_class=width)
     serve = add("serve", help="answer EPC calls")
-    serve.add_argument(
-        "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
-    )
+    transport = "over stdin and stdout (default: TCP, port printed)"
+    serve.add_argument("--stdio", action="store_true", help=transport)
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
-    mcp.add_argument(
-        "--tools",
-        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
-        metavar="NAME,...",
-        help="these tools, or all tools of these toolsets: workspace/tree,commands",
-    )
-    mcp.add_argument(
-        "--max-output-bytes",
-        type=int,
-        default=MODEL_TEXT_BYTES,
-        metavar="N",
-        help=f"the longest text of an answer (default: {MODEL_TEXT_BYTES})",
-    )
-    mcp.add_argument(
-        "--emacs",
-        choices=("auto", "never"),
-        default="auto",
-        help="whether to ask a running Emacs for unsaved text (default: auto)",
-    )
+    chosen = "these tools, or all tools of these toolsets: workspace/tree,commands"
+    mcp.add_argument("--tools", metavar="NAME,...", help=chosen)
+    limit, longest = MODEL_TEXT_BYTES, "the longest text of an answer (default: %(default)s)"
+    mcp.add_argument("--max-output-bytes", type=int, default=limit, metavar="N", help=longest)
+    asks = "whether to ask a running Emacs for unsaved text (default: %(default)s)"
+    mcp.add_argument("--emacs", choices=("auto", "never"), default="auto", help=asks)
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", help="its arguments as a JSON object")
-    call.add_argument(
-        "--format",
-        choices=("text", "json", "sexp"),
-        default="text",
-        help="the text; the tool's output (or the reply, if it is a failure) as JSON;"
-        " the whole reply as Lisp; warnings go to stderr",
+    forms = (
+        "the text; the tool's output (or the reply, if it is a failure) as JSON;"
+        " the whole reply as Lisp; warnings go to stderr"
     )
+    call.add_argument("--format", choices=("text", "json", "sexp"), default="text", help=forms)
     for command in serve, mcp, call:
         command.add_argument("--root", metavar="DIR", help="the project (default: .)")
         command.add_argument("--config", metavar="FILE", help="settings (TOML)")
@@ -118,9 +101,6 @@ def _mcp(options: argparse.Namespace) -> int:
         kind, of_emacs = LiveServer, CLIENT_TOOLS
     server = _server(options, kind)
     Root(server.root).close()  # reports a missing root at once, not at each call
-    if options.max_output_bytes < LEAST_OUTPUT_BYTES:
-        least = f"--max-output-bytes must be at least {LEAST_OUTPUT_BYTES}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, least)
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
@@ -148,7 +128,7 @@ def _no_project(root: str) -> str:
     )
 
 
-def _chosen(registry: Registry, names: list[str] | None, client_tools: Sequence[str]) -> list[str]:
+def _chosen(registry: Registry, names: str | None, client_tools: Sequence[str]) -> list[str]:
     """Return the ids of the tools that `names` choose, each once. Raises `ToolError`.
 
     A name is that of a tool or of a toolset. `client_tools` are those of Emacs, which is asked for
@@ -158,7 +138,7 @@ def _chosen(registry: Registry, names: list[str] | None, client_tools: Sequence[
     if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
     chosen: list[str] = []
-    for name in names:
+    for name in filter(None, map(str.strip, names.split(","))):
         chosen += [
             tool_id
             for tool_id in (*registry.by_id, *client_tools)

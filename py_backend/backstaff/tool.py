@@ -21,17 +21,12 @@ Arguments = TypeVar("Arguments")
 DEFAULT_TEXT_BYTES = 1 << 20  # of a text if neither the caller nor the tool sets another
 # Of a model's answer. Descriptions say "24576 bytes", where a client may put its own limit.
 MODEL_TEXT_BYTES = 24_576
+# The category of the few tools that an agent gets by default: each costs tokens in every turn.
+# Contract 007 has workspace/outline among them; in four trials no agent called it.
 ESSENTIAL = "essential"
-"""The category of the few tools that an agent gets by default: each costs tokens in every turn.
-
-Contract 007 has workspace/outline among them; in four trials no agent called it.
-"""
+# The first tools of the preset, whose definitions a client must never defer. Of six sessions two
+# called a tool of which they saw the name alone, and all six one whose definition they saw.
 ALWAYS_LOADED = 3
-"""Number of the first tools of the preset whose definitions a client must never defer.
-
-Some clients show a model only the names of MCP tools until it searches for them. Of six sessions
-two called such a tool, and all six one whose definition they saw.
-"""
 
 
 class ResultKind(StrEnum):

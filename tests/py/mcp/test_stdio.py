@@ -243,7 +243,6 @@ def test_options_choose_the_tools(serve: Serve) -> None:
     [
         (("--tools", "tree,nothing"), "No such tool: nothing (there are agent-q/"),
         (("--root", "/nothing/there"), "/nothing/there"),
-        (("--max-output-bytes", "10"), "--max-output-bytes must be at least 1024"),
         (("--config", "/nothing/there"), "/nothing/there"),
         (("--stdio",), "unrecognized arguments: --stdio"),
     ],
