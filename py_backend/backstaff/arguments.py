@@ -113,12 +113,6 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
-    def schema_for_models(self) -> dict[str, object]:
-        """Return the schema for callers: always with limits and a description."""
-        bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
-        limits = {word: bound for word, bound in bounds if bound is not None}
-        return self.schema() | limits | {"description": self.description or self.help}
-
     def described(self) -> str:
         """Return the description with default and limits: some agents' libraries keep no others.
 

@@ -138,14 +138,18 @@ class Tool(Generic[Arguments]):
         toolset, _, name = tool_id.partition("/")
         parameters = schema(self.parameters)
         essential = (ESSENTIAL,) * bool(self.preset)
-        # Adapters that call by position want a list, with each type as a keyword.
+        # Adapters that call by position want a list, with each type as a keyword, and with limits
+        # and a description where the contract's schema has none.
         arguments = []
         for one in self.parameters:
-            marks: dict[str, object] = {"required": one.required, "hidden": one.hidden}
+            facts: dict[str, object] = {"required": one.required, "hidden": one.hidden}
             if one.type is ParameterType.ARRAY:
-                marks["items"] = Keyword("object" if one.items else "string")
-            marks = {"type": one.type} | {key: mark for key, mark in marks.items() if mark}
-            arguments.append({"name": one.name} | one.schema_for_models() | marks)
+                facts["items"] = Keyword("object" if one.items else "string")
+            facts = {"type": one.type} | {key: fact for key, fact in facts.items() if fact}
+            facts["description"] = one.description or one.help
+            limits = zip(("minimum", "maximum"), one.bounds(), strict=True)
+            facts |= {key: limit for key, limit in limits if limit is not None}
+            arguments.append({"name": one.name} | one.schema() | facts)
         return {
             "id": tool_id,
             "name": name,
