@@ -1,9 +1,9 @@
 """One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
-writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
-`keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
-Workers also answer `check`, because it opens the root, and a file system can hang.
+writes whole frames. The reading thread answers `hello`, `ping`, `cancel`, `describe`, `keep_text`
+and `methods` at once, many in one write, as a client reads these fastest. Workers run the calls of
+tools, and `check`, because it opens the root, and a file system can hang.
 """
 
 import logging
@@ -19,7 +19,7 @@ from backstaff.arguments import Nil, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
 from backstaff.server import Call, Reply, Server, failure, unexpected
-from backstaff.streams import MAX_REQUEST_BYTES
+from backstaff.streams import MAX_REQUEST_BYTES, READ_BYTES
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -40,13 +40,13 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
-        """Answer with `send`, which writes one whole frame and may be called by any thread."""
+        """Answer with `send`, which writes whole frames and may be called by any thread."""
         self._workers = workers
         self._server = server
         self._send = send
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._answers: list[bytes] = []  # of the reading thread to one piece, to be sent at once
+        self._answers = bytearray()  # of the reading thread to one piece, to be sent at once
         self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
@@ -80,9 +80,7 @@ class Connection:
                     if uid is not None:
                         self._reply(uid, "return-error", f"backstaff: {error}")
         finally:
-            if self._answers:
-                answers, self._answers = self._answers, []
-                self._send(b"".join(answers))
+            self._send_answers()
 
     def _handle(self, body: bytes) -> None:
         if len(body) > MAX_REQUEST_BYTES:
@@ -169,7 +167,14 @@ class Connection:
             return self._message(running.uid, "return", failure(reply.tool, problem).fields())
 
     def _reply(self, uid: int, kind: str, value: object) -> None:
-        self._answers.append(frame(self._message(uid, kind, value)))
+        self._answers += frame(self._message(uid, kind, value))
+        if len(self._answers) > READ_BYTES:
+            self._send_answers()
+
+    def _send_answers(self) -> None:
+        if self._answers:
+            answers, self._answers = bytes(self._answers), bytearray()
+            self._send(answers)
 
     def _message(self, uid: int | str, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
