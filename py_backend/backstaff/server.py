@@ -325,23 +325,30 @@ def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
     return note if call.limit is None or size(note) * 4 <= call.limit else ""
 
 
-_NO_FILES = (
-    "The server has as many files open as the system allows; try again when other calls have ended,"
-    " or raise the limit (ulimit -n)"
+_SCARCE = (
+    "The server has as many files open as the system allows, or too little memory for the call; try"
+    " again when other calls have ended, ask for less, or raise the limit (ulimit)"
 )
 _BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
 
 
 def unexpected(error: BaseException, what: str) -> ToolError:
-    """Log `what` failed by `error`, which no tool handles, and return the client's error for it.
+    """Log that `what` failed by `error`, which no tool handles, and return the client's error.
 
-    It is a bug, or there are too many open files. An import can fail by that, too: a call loads the
-    modules that it is the first to need.
+    It is a bug, or a lack of resources, also in an import: a call loads the modules that it is the
+    first to need.
     """
-    logger.error(what, exc_info=error)
     cause: BaseException | None = error
     while cause:
-        if getattr(cause, "errno", None) in (errno.EMFILE, errno.ENFILE):
-            return ToolError(ErrorCode.IO_ERROR, _NO_FILES)
+        number, text = getattr(cause, "errno", None), str(cause)
+        # A library in C that finds no room is an `ImportError` with this text of the loader's.
+        unmapped = isinstance(cause, ImportError) and "failed to map segment" in text
+        # Without memory for an exception, Python says "returned NULL without setting an exception".
+        unraised = isinstance(cause, SystemError) and "exception" in text
+        scarce = number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+        if scarce or isinstance(cause, MemoryError) or unmapped or unraised:
+            logger.warning("%s for want of resources: %s", what, text)
+            return ToolError(ErrorCode.IO_ERROR, _SCARCE)
         cause = cause.__cause__ or cause.__context__
+    logger.error(what, exc_info=error)
     return ToolError(ErrorCode.INTERNAL, _BUG)

@@ -284,14 +284,25 @@ def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path
     assert 0 < left[0] <= 7
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "x"),
+        ImportError("libx.so: failed to map segment from shared object"),
+        SystemError("f returned NULL without setting an exception"),
+        OSError(errno.EMFILE, "x"),
+    ],
+)
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_too_many_open_files_are_reported_and_are_no_bug(folder: Path, *, wrapped: bool) -> None:
+def test_lack_of_resources_is_reported_and_is_no_bug(
+    folder: Path, error: Exception, *, wrapped: bool
+) -> None:
     def run(_: Nothing, __: Context) -> Result:
-        error = OSError(errno.EMFILE, "x")
         if wrapped:
             raise ImportError("cannot import") from error
         raise error
 
     reply = server_at(folder, registry_of(poor=run)).call("test/poor")
     assert code(reply) == "IO_ERROR"
-    assert "as many files open" in reply.text
+    assert "as many files open as the system allows, or too little memory" in reply.text
