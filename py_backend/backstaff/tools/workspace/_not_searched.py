@@ -30,9 +30,11 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
     Files that `include` and `exclude` leave out have no number in a note, because the caller asked
     for that. Nothing is said of files after the last one of a page, except that they are there.
     """
-    if scan.is_early():
-        searched = searched.until("".join(scan.files[: scan.looked_at][-1:]))
     project, choice, prefix = searched.project, searched.choice, searched.prefix
+    looked_at, contents = scan.files[: scan.looked_at], searched.contents
+    if scan.is_early():
+        last = "".join(looked_at[-1:])
+        project, choice = project.until(last), choice.until(last)
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
         "ignored": project.ignored,
@@ -58,7 +60,8 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
     parts += [f"files {' or '.join(own)}"] * bool(own and not parts)
     kind = "a directory" if any(path.endswith("/") for path in choice.by_name) else "a file"
     note = _note(parts, project, prefix, "root_path", kind if choice.by_name else "")
-    unsaved = searched.unsaved(scan.files[: scan.looked_at])
+    texts = {path for path in contents.texts if isinstance(contents.data(path), bytes)}
+    unsaved = [prefix + path for path in looked_at if path in texts]  # no secret is one
     as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
     return counts, unsaved, [*[Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved), note]
 
