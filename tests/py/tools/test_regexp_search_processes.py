@@ -174,9 +174,6 @@ def test_error_of_the_deadline_names_timeout_ms_only_where_it_would_help(tree: P
         asked = {"pattern": "(a+)+(?=c)", "timeout_ms": timeout_ms}
         reply = SERVER.call(TOOL, asked, context)
         assert (reply.error or {})["code"] == "TIMEOUT"
-        passed = re.search(r"\(after (\d+) ms\), ", reply.text)
-        assert passed
-        assert 300 <= int(passed[1]) < 10_000
         return reply.text
 
     assert error(300, 10_000).endswith(", a simpler pattern, or a higher timeout_ms")

@@ -159,18 +159,17 @@ class Near:
     def _count(self, files: Sequence[str], pattern: Pattern, output: str = "files") -> str:
         """Return how many of `files` match `pattern`: `3 files match`, or "" if none does.
 
-        `at least 3 files match` says that the time was up, or that one takes too much memory.
-        Raises `Cancelled`.
+        `at least 3 files match` says that the time was up, or that one takes too much memory, or
+        that there are `MANY`. Raises `Cancelled`.
         """
-        count, least = 0, ""
-        scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY + 1)
+        count, is_all = 0, True
+        scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY)
         try:
-            for _ in islice(scan.hits(self._within_seconds()), MANY + 1):
+            for _ in islice(scan.hits(self._within_seconds()), MANY):
                 count += 1
         except (DeadlineExceeded, BadRegexp, NoMatcher):
-            least = "at least "
-        if count > MANY:
-            return f"more than {MANY} files match"
+            is_all = False
+        least = "" if is_all and count < MANY else "at least "
         return least + plural(count, "file matches", "files match") if count else ""
 
     def _within_seconds(self) -> Matchers:
@@ -178,11 +177,10 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
 
-def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
+def timeout(found: Pass | None, *, more: str) -> ToolError:
     """Return the error that says how far the search came, and how to narrow it (search 5).
 
-    It names no match. `passed_ms` is how long the search took, and `more` names the argument for
-    more time, if that would help.
+    It names no match. `more` is the argument for more time, or "" if that would not help.
     """
     how_far = "no file was searched yet"
     if found and (number := found.scan.waits_for or found.scan.looked_at):
@@ -193,5 +191,5 @@ def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
         how_far += f" {counted(found.counted, *nouns)} so far"
     remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
     remedy += f", or a higher {more}" if more else ""
-    problem = f"When the time was up (after {round(passed_ms)} ms), {how_far}"
+    problem = f"When the time was up, {how_far}"
     return ToolError("TIMEOUT", f"{problem}; {remedy}", problem=problem, remedy=remedy)

@@ -28,7 +28,6 @@ from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
-from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import text
 
 MAX_QUERY_CHARACTERS, MAX_RESULTS = 1024, 30
@@ -159,8 +158,8 @@ def _row(place: Place, shown: set[int]) -> str:
 
 def _place_data(place: Place) -> dict[str, object]:
     keys = ("qualified", "kind", "line", "first_line", "last_line")
-    data = {key: value for key, value in definition_data(place.definition).items() if key in keys}
-    return data | {"best_line": {"line": place.best_line, "text": shortened(place.best_text, MOST)}}
+    best_line = {"line": place.best_line, "text": shortened(place.best_text, MOST)}
+    return {key: getattr(place.definition, key) for key in keys} | {"best_line": best_line}
 
 
 def run(arguments: Arguments, context: Context) -> Result:

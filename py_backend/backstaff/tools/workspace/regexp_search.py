@@ -38,7 +38,7 @@ from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.project.files import Changed
-from backstaff.render.lines import bracketed, counted, fit, size
+from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
@@ -132,10 +132,8 @@ class Arguments:
 
     def wanted(self) -> str:
         """The pattern in an answer: `/def run/i`, or 'text'."""
-        pattern = visible(self.pattern).replace("\n", r"\n")
-        if self.literal:
-            return quote(self.pattern) + self.flags
-        return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
+        pattern = shortened(visible(self.pattern).replace("\n", r"\n"), MAX_ECHO)
+        return (quote(self.pattern) if self.literal else f"/{pattern}/") + self.flags
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -166,10 +164,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
         # Where the caller waits no longer, a higher timeout_ms would change nothing.
-        is_own = round(1000 * (budget.deadline - start)) >= asked.timeout_ms
-        more = "timeout_ms" if is_own and asked.timeout_ms < MAX_TIMEOUT_MS else ""
-        passed_ms = 1000 * (time.monotonic() - start)
-        raise timeout(search.by_path if search else None, passed_ms, more) from error
+        is_own = budget.deadline < context.budget.deadline and asked.timeout_ms < MAX_TIMEOUT_MS
+        raise timeout(search.by_path if search else None, more="timeout_ms" * is_own) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -179,10 +175,8 @@ def _check(asked: Arguments) -> None:
         problem = "is blank: give text or a regular expression to look for"
     elif length > MAX_PATTERN_BYTES:
         problem = f"has {length} bytes, more than the {MAX_PATTERN_BYTES} allowed"
-    elif not set(asked.flags) <= set("gimsu"):
-        name, problem = "flags", f"may hold the letters g i m s u, but it is {quote(asked.flags)}"
-    elif len(set(asked.flags)) < len(asked.flags):
-        name, problem = "flags", f"has a letter twice: {quote(asked.flags)}"
+    elif not set(asked.flags) <= set("gimsu") or len(set(asked.flags)) < len(asked.flags):
+        name, problem = "flags", f"may hold g i m s u, each once, but it is {quote(asked.flags)}"
     if problem:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
 
@@ -282,8 +276,8 @@ class Search:
             rest = found.hits[asked.offset :]
             shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
         notes = [*files.notes, *late, *self._order_notes(found)]
-        matches = (match for one in shown for match in one.matches)
-        if not _EDGE.search(asked.pattern) and any(start == end for _, start, end, *_ in matches):
+        empty = (start == end for one in shown for _, start, end, *_ in one.matches)
+        if not _EDGE.search(asked.pattern) and any(empty):
             text = "the pattern matches the empty text, so every line matches"
             notes.append(Note(NoteKind.PATTERN, text, "literal=true looks for the text"))
         if not found.hits:
@@ -296,16 +290,16 @@ class Search:
             made.update((path, one) for path, one in outlines(texts, budget) if one)
         except DeadlineExceeded:
             notes.append(Note(NoteKind.TIME, LATE))
-        problems = [f"{show(path)} {one.problem}" for path, one in made.items() if one.problem]
+        problems = (f"{show(path)} {one.problem}" for path, one in made.items() if one.problem)
         notes += [Note(NoteKind.TIME, f"no definitions: {problem}") for problem in problems]
         return Page(self, found, has_more, shown, notes, made)
 
     def _fetched(self, found: Pass) -> tuple[list[Hits], bool]:
         """Return the matches of the page, and True if matches are left for later pages."""
         asked, pattern = self.asked, self.wording.python()
-        most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
-        if not self.context.text_only:  # programs and people get all matches, on later pages
-            most = asked.max_results + 1
+        most = asked.max_results + 1
+        if self.context.text_only:  # programs and people get all matches, on later pages
+            most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
         shares, has_more = found.shares(asked.offset, asked.max_results, most=most)
         windows = {path: share[:2] for path, share in shares.items()}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
