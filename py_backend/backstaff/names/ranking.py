@@ -74,8 +74,6 @@ class MatchKind(IntEnum):
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
-Ranked = tuple[MatchKind, int]
-"""The kind of the match, and the position of the path."""
 Key = tuple[MatchKind, int, float, int, int]
 """The order of a path: kind, how well it matches, edits, length and position."""
 
@@ -93,7 +91,9 @@ class Ranking:
     originals: Sequence[str]
     heat: Mapping[str, float]
 
-    def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
+    def best(
+        self, positions: Sequence[int], count: int, budget: Budget
+    ) -> list[tuple[MatchKind, int]]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
         paths, words, whole = self.paths, self.words, positions
         is_one, joined = len(words) == 1, "".join(words)
@@ -198,14 +198,11 @@ def _cost(word: str, path: str, starts: Sequence[int]) -> int:
 
 def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     """The cost of `word` in `path` from `begin` on; `NOWHERE` if it is not there."""
-    at, reached = path.find(word[0], begin), list[tuple[int, int]]()
-    while at >= 0:  # where its first character may be, and the cost of that
-        reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
-        at = path.find(word[0], at + 1)
-    for character in word[1:]:
+    reached = [(begin - 2, 0)]  # where the characters so far may end, and the cost of that
+    for character in word:
         found, passed, word_start = list[tuple[int, int]](), 0, -1
         cheapest = inside = NOWHERE
-        at = path.find(character, reached[0][0] + 1) if reached else -1
+        at = path.find(character, max(begin, reached[0][0] + 1)) if reached else -1
         while at >= 0:
             start = starts[bisect_right(starts, at) - 1]
             if start > word_start:
