@@ -141,19 +141,6 @@ def test_names_of_any_bytes_are_found(tree: Plant) -> None:
     assert found(root, "\udce9") == ["na\udce9.txt"]
 
 
-def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
-    root = tree(PROJECT)
-    reply = search(root, "tree")
-    assert reply.text.splitlines()[1:] == [
-        *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
-        "src/tree/walk.py",
-    ]
-    assert data_of(reply)["how"] == [*["name"] * 5, "path"]
-    assert data_of(search(root, "tre ear"))["how"] == ["pieces"]
-    assert data_of(search(root, "tree", offset=5))["how"] == ["path"]
-    assert data_of(search(root, "**", kind="glob", max_results=2))["how"] == ["glob", "glob"]
-
-
 def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     root = tree({"lib/walk.py": "", "other/walk.py": ""})
     reply = search(root, "app/walk.py")
@@ -269,7 +256,6 @@ def test_json_is_the_data(tree: Plant) -> None:
         "kind": "fuzzy",
         "path": ".",
         "files": ["a"],
-        "how": ["name"],
         "total": 1,
         "searched": 2,
         "offset": 0,

@@ -8,16 +8,15 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and its data name the step (`how`) of each file (`MatchKind`).
+            surest way to find a file comes first (`MatchKind`), then the better fit.
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
-are an answer: with gaps, other paths match by accident.
-In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
-more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
-Case does not matter, except in a glob: letters are equal as Unicode folds them, so `ss` finds `ß`.
+are an answer: with gaps, other paths match by accident. Of equals, the file that people edited more
+in the last 1,000 commits comes first. Words end at blanks. Case does not matter, except in a glob:
+letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
@@ -26,10 +25,10 @@ from backstaff.names import suggestions
 from backstaff.names.query import Best, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.render.lines import MAX_NOTE, bracketed, fit, plural, shortened, size, some_of
+from backstaff.render.lines import bracketed, fit, plural, size, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._not_searched import not_walked
 from backstaff.tools.workspace._refusals import refusal
 
@@ -73,7 +72,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             matches, best = _best(query, asked, place, project, budget.at_least(MIN_SECONDS))
     except PathError as error:
         raise refusal(error, asked.path, context) from error
-    total, page = len(matches) + best.guesses, best.files[asked.offset :]
+    total, page = len(matches) + best.guesses, [path for _, path in best.files[asked.offset :]]
     head = _head(asked, base, len(matches), total, len(project.paths))
     why = _reason(asked.query, matches, total, prefix, budget.at_most(suggestions.SECONDS))
     notes = [Note(NoteKind.PATTERN, why)] if why else []
@@ -81,8 +80,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         ignored = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
         notes.insert(0, Note(NoteKind.IGNORED, ignored, "include_ignored searches them"))
     notes += not_walked(project, prefix)
-    notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
-    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for _, path in page]
+    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for path in page]
 
     def offset(shown: int) -> int | None:
         """Where the next page begins; None if there is none."""
@@ -107,8 +105,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "query": asked.query,
             "kind": query.kind,
             "path": base,
-            "files": [prefix + path for _, path in page[:shown]],
-            "how": [Keyword(how.name.lower()) for how, _ in page[:shown]],
+            "files": [prefix + path for path in page[:shown]],
             "total": total,
             "searched": len(project.paths),
             "offset": asked.offset,
