@@ -177,16 +177,17 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
 
-def timeout(found: Pass | None, *, more: str) -> ToolError:
+def timeout(found: Pass | None, prefix: str, *, more: str) -> ToolError:
     """Return the error that says how far the search came, and how to narrow it (search 5).
 
-    It names no match. `more` is the argument for more time, or "" if that would not help.
+    It names no match. `prefix` stands before paths. `more` is the argument for more time, or "" if
+    that would not help.
     """
     how_far = "no file was searched yet"
     if found and (number := found.scan.waits_for or found.scan.looked_at):
         files = found.scan.files
         nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
-        last = show(found.searched.prefix + files[number - 1])
+        last = show(prefix + files[number - 1])
         how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
         how_far += f" {counted(found.counted, *nouns)} so far"
     remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"

@@ -19,7 +19,7 @@ from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
-from backstaff.contents.worth import CUT_FILES, Worthy, by_words, has_word, weights, with_places
+from backstaff.contents.worth import CUT_FILES, Worthy, by_words, weights, with_places
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
@@ -65,15 +65,6 @@ class Searched:
         files = self.choice.files
         self.project.confirm(files[number - 1] if number < len(files) else "")
 
-    def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
-        """Return `found` and the files without hits whose names have a word of the question."""
-        hits = {one.path: one for one in found}
-        unread = {path for path, _ in scan.unread_files()}
-        for path in scan.files[: scan.looked_at]:
-            if path not in hits and path not in unread and has_word(path, question):
-                hits[path] = Hits(path, 0, words=[0] * len(question.words))
-        return [hits[path] for path in scan.files if path in hits]
-
     def weighed(
         self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget
     ) -> list[Worthy]:
@@ -111,13 +102,12 @@ Share = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Pass:
-    """The files of `searched` with wanted matches, as far as `scan` came, without these matches.
+    """The files with wanted matches, as far as `scan` came, without these matches.
 
     `counted` is the number of all their matches, or that of the files where these are the items.
     If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path.
     """
 
-    searched: Searched
     scan: Scan
     hits: list[Hits] = field(default_factory=list)
     counted: int = 0

@@ -18,7 +18,7 @@ from backstaff.contents.regexp import Matchers
 from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question, question
-from backstaff.contents.worth import Place, Worthy
+from backstaff.contents.worth import Place, Worthy, has_word
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.render.lines import bracketed, counted, cut, omitted, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, visible
@@ -162,6 +162,16 @@ def _place_data(place: Place) -> dict[str, object]:
     return {key: getattr(place.definition, key) for key in keys} | {"best_line": best_line}
 
 
+def _with_names(asked: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
+    """Return `found` and the files without hits whose names have a word of the question."""
+    hits = {one.path: one for one in found}
+    unread = {path for path, _ in scan.unread_files()}
+    for path in scan.files[: scan.looked_at]:
+        if path not in hits and path not in unread and has_word(path, asked):
+            hits[path] = Hits(path, 0, words=[0] * len(asked.words))
+    return [hits[path] for path in scan.files if path in hits]
+
+
 def run(arguments: Arguments, context: Context) -> Result:
     """Weigh the files, and return the best. Raises `ToolError`."""
     asked = question(arguments.query)
@@ -181,7 +191,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):
                 found.extend(scan.hits(matchers))
-            found = files.with_names(asked, found, scan)
+            found = _with_names(asked, found, scan)
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
     except DeadlineExceeded as error:

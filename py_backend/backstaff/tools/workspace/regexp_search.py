@@ -165,7 +165,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     except DeadlineExceeded as error:
         # Where the caller waits no longer, a higher timeout_ms would change nothing.
         is_own = budget.deadline < context.budget.deadline and asked.timeout_ms < MAX_TIMEOUT_MS
-        raise timeout(search.by_path if search else None, more="timeout_ms" * is_own) from error
+        found, prefix = (search.by_path, search.files.prefix) if search else (None, "")
+        raise timeout(found, prefix, more="timeout_ms" * is_own) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -200,7 +201,7 @@ class Search:
         """Return the page. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         is_model, late = self.context.text_only, list[Note]()
         job = self._job((self.wording.python(), *self.wording.variants()))
-        found = self.by_path = Pass(self.files, self.files.scan(job, most=self._most()))
+        found = self.by_path = Pass(self.files.scan(job, most=self._most()))
         self._count(found)
         if not (is_model and (self.asked.offset or found.counted >= self._most())):
             result = self._page(found).result()
@@ -260,9 +261,9 @@ class Search:
         hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
         if not self.asked.definitions:
             counted = sum(one.count for one in hits)
-            return Pass(files, scan, hits, counted, is_whole=True, is_weighed=True)
+            return Pass(scan, hits, counted, is_whole=True, is_weighed=True)
         job, paths = self._job((pattern,)), [one.path for one in hits]
-        ordered = Pass(files, files.scan(job, paths, most=self._most()), is_weighed=True)
+        ordered = Pass(files.scan(job, paths, most=self._most()), is_weighed=True)
         self._count(ordered)
         ordered.scan = scan
         return ordered
@@ -406,11 +407,12 @@ class Page:
             lines = lines if asked.context_lines is None else asked.context_lines
             items = list(items_of(self.shown, self.outlines))
             return items, rows_of(self.shown, self.outlines, lines, limit)
-        if asked.output == FILES:
-            items = [({"path": one.path}, {}) for one in self.shown]
-            return items, [(f"{path_in_text(one.path)}\n", "", 1) for one in self.shown]
-        items = [({"path": one.path, "count": one.count}, {}) for one in self.shown]
-        return items, [(f"{path_in_text(one.path)}: {one.count}\n", "", 1) for one in self.shown]
+        keys = ("path", "count") if asked.output == COUNT else ("path",)
+        items = [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
+        end = ": {}\n" if asked.output == COUNT else "\n"
+        return items, [
+            (path_in_text(one.path) + end.format(one.count), "", 1) for one in self.shown
+        ]
 
     def _head(self, shown: int, *, more: bool) -> str:
         asked, found = self.search.asked, self.found
