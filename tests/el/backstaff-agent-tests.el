@@ -83,8 +83,8 @@
   (backstaff-test-with-project '(("a" . "x"))
     (pcase-dolist (`(,id ,args ,for-models ,for-people)
                    '(("workspace/read_file" (:path ".")
-                      ": tree {\"path\": \"\\.\", .*} shows what is in it"
-                      ": workspace/tree {\"path\": \"\\.\", .*} shows what is in it")
+                      ": search_files {\"path\": \"\\.\", .*} shows what is in it"
+                      ": workspace/search_files {\"path\": \"\\.\", .*} shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
                       "no buffer 'workspace/tree'.*; emacs_context names buffers; read_file reads"
                       "; emacs/context names buffers; workspace/read_file reads")))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backstaff.contents import regexp
-from backstaff.names import query, suggestions
+from backstaff.names import suggestions
 from backstaff.tools.workspace import _near
 from tests.py import examples, skips
 from tests.py.attack import figures
@@ -112,12 +112,8 @@ def _patience() -> Iterator[None]:
     would then undo a test's patches only after the test's folder is removed.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module, limit in (
-            (_near, "SECONDS"),
-            (query, "GUESS_SECONDS"),
-            (suggestions, "SECONDS"),
-        ):
-            patch.setattr(module, limit, float(DEADLINE))
+        for module in _near, suggestions:
+            patch.setattr(module, "SECONDS", float(DEADLINE))
         yield
 
 

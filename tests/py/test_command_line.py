@@ -67,7 +67,7 @@ def test_call_prints_text(root: Path) -> None:
 def test_call_takes_the_name_that_models_know_and_answers_with_ids(root: Path) -> None:
     done = call(root, "read_file", {"path": "d"})
     assert done.returncode == 1
-    assert 'workspace/tree {"path": "d", "entry_kind": "all"} shows' in done.stdout
+    assert 'workspace/search_files {"path": "d", "query": "**",' in done.stdout
 
 
 def test_bare_python_that_finds_the_package_finds_its_libraries(root: Path) -> None:

@@ -22,6 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from heapq import nsmallest
 
 from backstaff.budget import Budget
@@ -70,13 +71,9 @@ class MatchKind(IntEnum):
     NAME, PATH, INITIALS, SPELLING, PIECES, FOLDER, LETTERS, GLOB = range(8)
 
 
-CLOSE = (MatchKind.NAME, MatchKind.PATH)
-"""The kinds that make guesses needless."""
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
-Ranked = tuple[MatchKind, int]
-"""The kind of the match, and the position of the path."""
 Key = tuple[MatchKind, int, float, int, int]
 """The order of a path: kind, how well it matches, edits, length and position."""
 
@@ -94,32 +91,32 @@ class Ranking:
     originals: Sequence[str]
     heat: Mapping[str, float]
 
-    def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
+    def best(
+        self, positions: Sequence[int], count: int, budget: Budget
+    ) -> list[tuple[MatchKind, int]]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
         paths, words, whole = self.paths, self.words, positions
+        is_one, joined = len(words) == 1, "".join(words)
         for word in words:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
-        if len(words) == 1 and len(whole) > count:
+        if is_one and len(whole) > count:
             # A letter or two stand in most paths, in many names, and begin some.
             for is_in in str.__contains__, str.startswith:
-                named = [at for at in whole if is_in(name_of(paths[at]), words[0])]
+                named = [at for at in whole if is_in(name_of(paths[at]), joined)]
                 whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
-        joined, lowers_aside = "".join(words), not any(map(_NAMES_ASIDE.search, words))
+        lowers_aside = not (is_one or any(map(_NAMES_ASIDE.search, words)))
         keys: list[Key] = []
         for at in budget.checked(whole):
             badness = sum(each(paths[at]) for each in classify)
-            if len(words) > 1:
-                letters = letters_of(paths[at])
-                if joined in letters:
-                    badness = min(badness, WHOLE_NAME if joined == letters else NAME_PREFIX)
-                badness += lowers_aside and is_aside(self.originals[at])
-            in_path = len(words) > 1 or words[0] not in name_of(paths[at])
-            keys.append(self._key(CLOSE[in_path], badness, at))
+            if not is_one and joined in (letters := letters_of(paths[at])):
+                badness = min(badness, WHOLE_NAME if joined == letters else NAME_PREFIX)
+            badness += lowers_aside and is_aside(self.originals[at])
+            is_name = is_one and joined in name_of(paths[at])
+            keys.append(self._key(MatchKind.NAME if is_name else MatchKind.PATH, badness, at))
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
-        steps = (self._initials, self._with_gaps) if len(words) == 1 else (self._with_gaps,)
         # The paths of a step go before those of the next, which takes more time.
-        for step in steps:
+        for step in (self._initials, self._with_gaps)[not is_one :]:
             if len(keys) < count:
                 found = {at: key for at in budget.checked(left, AT_ONCE) if (key := step(at))}
                 keys += found.values()
@@ -127,15 +124,29 @@ class Ranking:
         return [(kind, at) for kind, *_, at in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
-        original = self.originals[at]
-        return kind, badness, -self.heat.get(original, 0.0), len(self.paths[at]), at
+        heat = self.heat.get(self.originals[at], 0.0)
+        return kind, badness, -heat, len(self.paths[at]), at
 
     def _initials(self, at: int) -> Key | None:
-        """The key of a path of which the only word is initials, or None."""
+        """The key of a path of which the only word is initials, or None.
+
+        It is read in pieces that begin words of the name, and all but those of the extension. For
+        example, `rfwi` in `read_from_wire.py`. A character that follows at once is taken first.
+        """
         path, word = self.paths[at], self.words[0]
+        if not subsequence(word).match(name_of(path)):
+            return None
         begins, most = _words_of_name(path, self._starts(at))
-        found = most and _are_initials(word, path, begins, most)
-        return self._key(MatchKind.INITIALS, 0, at) if found else None
+        place, left = begins[0] - 1 if most else 0, set(begins[:most])
+        for character in word:
+            if path.startswith(character, place + 1):
+                place += 1
+            else:
+                later = (one for one in begins if one > place and path[one] == character)
+                place = next(later, len(path))
+            left.discard(place)
+        is_read = most and not left and place < len(path)
+        return self._key(MatchKind.INITIALS, 0, at) if is_read else None
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""
@@ -158,23 +169,6 @@ def _words_of_name(path: str, starts: Sequence[int]) -> tuple[list[int], int]:
     begins = [start for start in starts[bisect_left(starts, name) :] if path[start].isalnum()]
     dot = path.rfind(".", name + 1)
     return begins, bisect_left(begins, dot) if dot > 0 else len(begins)
-
-
-def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> bool:
-    """Whether `word` is read in pieces that begin words, at `begins`, and the first `most` of them.
-
-    For example, `rfwi` in `read_from_wire.py`. A character that follows at once is taken first.
-    """
-    at, left = begins[0] - 1, set(begins[:most])
-    for character in word:
-        if path.startswith(character, at + 1):
-            at += 1
-        else:
-            at = next((one for one in begins if one > at and path[one] == character), -1)
-            if at < 0:
-                return False
-        left.discard(at)
-    return not left
 
 
 def _classifier(word: str) -> Callable[[str], int]:
@@ -204,14 +198,11 @@ def _cost(word: str, path: str, starts: Sequence[int]) -> int:
 
 def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     """The cost of `word` in `path` from `begin` on; `NOWHERE` if it is not there."""
-    at, reached = path.find(word[0], begin), list[tuple[int, int]]()
-    while at >= 0:  # where its first character may be, and the cost of that
-        reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
-        at = path.find(word[0], at + 1)
-    for character in word[1:]:
+    reached = [(begin - 2, 0)]  # where the characters so far may end, and the cost of that
+    for character in word:
         found, passed, word_start = list[tuple[int, int]](), 0, -1
         cheapest = inside = NOWHERE
-        at = path.find(character, reached[0][0] + 1) if reached else -1
+        at = path.find(character, max(begin, reached[0][0] + 1)) if reached else -1
         while at >= 0:
             start = starts[bisect_right(starts, at) - 1]
             if start > word_start:
@@ -252,6 +243,7 @@ def is_whole_name(word: str, path: str) -> bool:
     return word in (name, name.rpartition(".")[0])
 
 
+@lru_cache
 def subsequence(word: str) -> re.Pattern[str]:
     """Compile a regex for the characters of `word` in order.
 

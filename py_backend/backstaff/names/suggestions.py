@@ -1,12 +1,10 @@
 """What a search of files may mean that found none or few: misspelt names, similar ones, globs.
 
-Each function uses only the paths that the search has already read. The mean reciprocal rank of each
-guess on the histories of nine projects stands in docs/design.md; `python -m dev.bench.ask` measures
-it anew.
+What each guess is worth stands in docs/design.md; `python -m dev.bench.ask` measures it anew.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from heapq import nsmallest
 
@@ -19,10 +17,9 @@ from backstaff.render.names import quote
 
 SECONDS = 1.0
 """Maximum number of seconds for a search for suggestions."""
-MOST = 20
-"""Maximum number of guesses."""
-SHORTEST, LONGEST = 4, 64
-"""Correct only words of 4 to 64 characters: shorter ones are one edit away from too many names."""
+MOST, SHORTEST, LONGEST = 20, 4, 64
+"""Maximum number of guesses, and the numbers of characters between which words are corrected:
+shorter ones are one edit away from too many names."""
 # MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8.
 MIN_SIMILARITY = 0.4
 """Minimum similarity of a name that `similar` returns."""
@@ -82,10 +79,16 @@ def misspelt(text: str, folded: Sequence[str], budget: Budget) -> list[int]:
     text = text.casefold()
     if not SHORTEST <= len(text) <= LONGEST:
         return []
+    edited = list[str]()
+    for at, one in enumerate(text):
+        before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
+        edited.append(f"{before}.?{behind}")  # another character, or none
+        edited.append(rf"{before}[^\W_]{re.escape(one)}{behind}")  # a new `_` is no misspelling
+        edited += [before + re.escape(text[at + 1] + one + text[at + 2 :])] if behind else []
+    search = re.compile(rf"(?:{'|'.join(edited)})(?P<ends>(?:\.[^.]*)?$)?").search
     # An edit does not change both the characters before the middle and those behind it.
     middle = (len(text) - 1) // 2
     first, last = text[:middle], text[middle + 1 :]
-    search = re.compile(rf"(?:{'|'.join(_edits(text))})(?P<ends>(?:\.[^.]*)?$)?").search
     ranks = [
         (0 if found.start() else -1 - (found["ends"] is not None), len(path), at)
         for at, path in enumerate(budget.checked(folded))
@@ -107,13 +110,3 @@ def elsewhere(text: str, folded: Sequence[str], budget: Budget) -> list[int]:
         if folders and name and name in path and is_whole_name(name, path)
     ]
     return [at for *_, at in nsmallest(MOST, ranks)]
-
-
-def _edits(text: str) -> Iterator[str]:
-    """Yield regexes that together match `text` after one edit."""
-    for at, character in enumerate(text):
-        before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
-        yield f"{before}.?{behind}"  # another one, or none
-        yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
-        if behind:
-            yield before + re.escape(text[at + 1] + character + text[at + 2 :])

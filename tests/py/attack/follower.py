@@ -289,7 +289,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
     (rf"within: {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),
-    (r"a match of \d+ bytes is left out|offset \d+ is after the last of", _nothing),
+    (r"a match of \d+ bytes is left out", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),
     (r"without regard to case: flags=(\w+)", _flags),

@@ -227,7 +227,7 @@ def test_files_are_those_of_regexp_search_and_the_others_are_told(tree: Plant) -
     )
     reply = ask(root, "spanner")
     assert paths(reply) == ["a.py", "src/d.py"]
-    told = "1 ignored by git, 1 binary, 1 that may hold secrets, 1 link, 1 in build/"
+    told = "1 ignored by git, 1 binary, 1 that may hold secrets, 1 linked, 1 in build/"
     assert f"[not searched: {told}; give a directory as root_path]" in reply.text
     assert data_of(reply)["skipped"]["secret"] == 1
     assert paths(ask(root, "spanner", root_path="src")) == ["src/d.py"]

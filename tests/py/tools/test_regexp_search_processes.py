@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -156,11 +155,11 @@ def says(told: str, root: Path, pattern: str, **arguments: object) -> None:
     assert told in text
 
 
-def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_match(
+def test_error_of_the_deadline_names_the_file_that_takes_long(
     tree: Plant,
 ) -> None:  # search 5
     root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
-    told = "file 2 of 3, d/b, with 2 matches so far (d/a); give a root_path, include or exclude"
+    told = "file 2 of 3, d/b, with 2 matches so far; give a root_path, include or exclude"
     says(told, root, "(a|aa)+(?=c)", root_path="d")
     told = "file 1 of 1, d/b, with 0 matches so far; give a"
     says(told, root, "(a+)+(?=c)", include=["d/b"])
@@ -174,9 +173,6 @@ def test_error_of_the_deadline_names_timeout_ms_only_where_it_would_help(tree: P
         asked = {"pattern": "(a+)+(?=c)", "timeout_ms": timeout_ms}
         reply = SERVER.call(TOOL, asked, context)
         assert (reply.error or {})["code"] == "TIMEOUT"
-        passed = re.search(r"\(after (\d+) ms\), ", reply.text)
-        assert passed
-        assert 300 <= int(passed[1]) < 10_000
         return reply.text
 
     assert error(300, 10_000).endswith(", a simpler pattern, or a higher timeout_ms")

@@ -21,7 +21,7 @@ docstrings, and in headed text such as Markdown share rows, too, if any are in o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Hits
@@ -50,28 +50,15 @@ FEW, MOST_LISTED = 10, 20
 """Number of matches from which some share a row, and maximum number of lines in such a row."""
 WHOLE_SHARE = 2
 """Up to three definitions that are searched for stand whole if they take a half of the limit."""
-
+ANY, WITHIN, WHOLE = range(3)
+"""Which lines stand around a match: any, those of its definition, or all that it begins."""
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
-
 Row = tuple[str, str, int]
 """The text of a match; the rows that matches share, for a page that ends there; and the number of
 matches that it stands for: the last row of a file may count others."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The number of `lines` to show before and after a match.
-
-    With `within` these are lines of the definition it is in, not blank at the ends; with `whole`
-    they are all lines of the definition that the match begins.
-    """
-
-    lines: int = 0
-    within: bool = False
-    whole: bool = False
 
 
 def path_in_text(path: str) -> str:
@@ -109,11 +96,13 @@ def rows(
     """
     count = sum(len(one.matches) for one in found)
     if lines is None and 0 < count <= THREE:
-        beside = Around(ALONE if count == 1 else ONE_OF_THREE, within=True)
-        for around, most in (replace(beside, whole=True), limit // WHOLE_SHARE), (beside, limit):
-            all_rows = [row for one in found for row in _rows_of(one, around, made.get(one.path))]
-            if sum(map(size, all_rows)) <= most:
-                return [(row, "", 1) for row in all_rows]
+        around = ALONE if count == 1 else ONE_OF_THREE
+        for which, most in (WHOLE, limit // WHOLE_SHARE), (WITHIN, limit):
+            texts = [
+                row for one in found for row in _rows_of(one, made.get(one.path), around, which)
+            ]
+            if sum(map(size, texts)) <= most:
+                return [(text, "", 1) for text in texts]
     is_many = count > FEW and not lines
     shared = [
         [_word(one.path, each, made.get(one.path)) if is_many else "" for each in one.matches]
@@ -125,7 +114,7 @@ def rows(
     return [
         row
         for one, words in zip(found, shared, strict=True)
-        for row in _with_ends(one, Around(lines or 0), made.get(one.path), words)
+        for row in _with_ends(one, made.get(one.path), lines or 0, words)
     ]
 
 
@@ -133,9 +122,8 @@ def _word(path: str, match: Match, made: Outline | None) -> str:
     """Return the word of the row that `match` shares with others; "" if it stands alone."""
     number, start, end, left, _, part, _ = match
     inner = made.around(number) if made else None
-    if is_test_file(path) or (
-        made and inner and any(one.is_test for one in (*made.above(inner), inner))
-    ):
+    holders = (*made.above(inner), inner) if made and inner else ()
+    if is_test_file(path) or any(one.is_test for one in holders):
         return TESTS
     if made is None:
         return ""
@@ -148,37 +136,35 @@ def _word(path: str, match: Match, made: Outline | None) -> str:
 
 
 def _with_ends(
-    found: Hits, around: Around, outline: Outline | None, shared: Sequence[str]
+    found: Hits, outline: Outline | None, around: int, shared: Sequence[str]
 ) -> Iterator[Row]:
     """Yield the row of each match. Those with one word of `shared` share a row below the others."""
     others = [match for match, word in zip(found.matches, shared, strict=True) if not word]
-    rows = _rows_of(replace(found, matches=others), around, outline)
+    rows = _rows_of(replace(found, matches=others), outline, around)
     head, listed = f"{path_in_text(found.path)}\n", dict[str, dict[int, None]]()
-    for position, match in enumerate(found.matches):
+    for number, (match, word) in enumerate(zip(found.matches, shared, strict=True), 1):
         row = ""
-        if word := shared[position]:
+        if word:
             listed.setdefault(word, {})[match[0]] = None  # each line is shown once
         else:
             row, head = next(rows), ""
-        end = "".join(
+        end = head * bool(listed) + "".join(
             f"{word}: {some_of(map(str, lines), len(lines), most=MOST_LISTED)}\n"
             for word, lines in listed.items()
         )
-        end = end and head + end
-        if position + 1 < len(found.matches):
+        if number < len(shared):
             yield row, end, 1
-            continue
-        if found.folded:
-            end += f"+{found.folded} more in this file: give it as root_path\n"
-        yield row + end, "", 1 + found.folded
+        else:
+            more = f"+{found.folded} more in this file: give it as root_path\n"
+            yield row + end + more * bool(found.folded), "", 1 + found.folded
 
 
-def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:
+def _rows_of(found: Hits, outline: Outline | None, around: int, which: int = ANY) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
     It is "" for a match that the text of one before shows.
     """
-    lines = _lines(found) if around != Around() else []
+    lines = found.text.decode().removesuffix("\n").split("\n") if around else []
     numbers = [match[0] for match in found.matches]
     head = f"{path_in_text(found.path)}\n"
     last, columns = 0, range(0)  # the last line that was shown, and its part
@@ -188,51 +174,41 @@ def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[s
         if number == last and start >= columns.start and end <= columns.stop:
             yield ""
             continue
-        holder, own = _holder(number, outline)
-        if own and own in named:  # a comment above its own line has said its name
-            holder = own
-        heading = f"in {lines_of(holder)}:\n" if holder and holder not in named else ""
-        named |= {one for one in (holder, own) if one}
+        # The definition to name above the line, and the one that begins there.
+        inner, own = outline.around(number) if outline else None, None
+        if outline and inner and inner.line == number:
+            own = inner
+            if own not in named:  # else a comment above its own line has said its name
+                inner = next(reversed(outline.above(own)), None)
+        heading = f"in {lines_of(inner)}:\n" if inner and inner not in named else ""
+        named |= {one for one in (inner, own) if one}
         text, columns = line(match, own.last_line if own else 0)
-        first, final = _ends(number, around, own or holder, lines)
+        first, final = _ends(number, around, which, own or inner, lines)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
         before = range(max(last + 1, first, 1), number)
         after = range(number + 1, min(final + 1, later, len(lines) + 1))
         gap = "--\n" if lines and last and not (head or heading) and before.start > last + 1 else ""
-        context = _context(lines, before), text, _context(lines, after)
-        yield "".join((head, heading, gap, *context))
+        yield "".join((head, heading, gap, _context(lines, before), text, _context(lines, after)))
         head, last = "", max(number, after.stop - 1)
 
 
 def _ends(
-    number: int, around: Around, inner: Definition | None, lines: Sequence[str]
+    number: int, around: int, which: int, inner: Definition | None, lines: Sequence[str]
 ) -> tuple[int, int]:
     """Return the first and the last line to show `around` line `number` of the definition `inner`.
 
-    The first one may be before the first of all, and the last one after the last.
+    The first one may be before the first of all, and the last one after the last. Those of a
+    definition are not blank.
     """
-    first, final = number - around.lines, number + around.lines
-    if not around.within:
+    first, final = number - around, number + around
+    if which == ANY:
         return first, final
     if inner:
-        is_whole = around.whole and number == inner.line
+        is_whole = which == WHOLE and number == inner.line
         first = inner.first_line if is_whole else max(first, inner.first_line)
         final = inner.last_line if is_whole else min(final, inner.last_line)
     shown = [at for at in range(max(first, 1), final + 1) if "".join(lines[at - 1 : at]).strip()]
     return min([number, *shown]), max([number, *shown])
-
-
-def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, Definition | None]:
-    """Return the definition to name above line `number`, and the one that begins there."""
-    inner = outline.around(number) if outline else None
-    if outline is None or inner is None or inner.line != number:
-        return inner, None
-    above = outline.above(inner)
-    return above[-1] if above else None, inner
-
-
-def _lines(found: Hits) -> Sequence[str]:
-    return found.text.decode().removesuffix("\n").split("\n")
 
 
 def _context(lines: Sequence[str], numbers: range) -> str:

@@ -23,12 +23,9 @@ from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import WALK_SHARE, Pass, Searched
 
-SECONDS = 1.0
-"""Maximum number of seconds for one search for another pattern."""
-MANY = 20
-"""Maximum number of files that such a search counts."""
-BEST_FILES = 3
-"""Number of files that are named for a pattern of several words."""
+SECONDS, MANY, BEST_FILES = 1.0, 20, 3
+"""Maximum number of seconds for one search for another pattern, and of files that it counts; the
+number of files that are named for a pattern of several words."""
 
 _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 """A part of each pattern that can match an end of a line."""
@@ -114,9 +111,11 @@ class Near:
         why = next(filter(None, deeper), "")
         if not (choice.files or choice.tests):
             why = f"no file matches include {quote(include[0])}{': ' * bool(why)}{why}"
-        yield from [Note(NoteKind.PATTERN, why)] * bool(why)
+        if why:
+            yield Note(NoteKind.PATTERN, why)
 
     def _about_patterns(self) -> Iterator[Note]:
+        """Yield how many files other patterns match, and that a match is within one line."""
         pattern, ignore_case = self.wording.python()
         likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
         for variant, note in self.wording.variants().items():
@@ -124,17 +123,16 @@ class Near:
                 yield replace(note, text=f"{told} {note.text}")
         if _GLOB.fullmatch(self.wording.pattern):
             yield Note(NoteKind.PATTERN, "the pattern reads as a glob", "include takes globs")
-        over_lines = "s" in self.wording.flags or _OVER_LINES.search(pattern)
-        if not over_lines:
-            return
         whole = pattern
         if "s" in self.wording.flags:
             whole = _FLAGS.sub("(?s", pattern) if _FLAGS.match(pattern) else f"(?s){pattern}"
-        told = self._count(self.scan.files, (whole, ignore_case), "text")
-        if told or "\n" in self.wording.pattern or r"\n" in pattern:
-            over = f"{told} over several lines, but " if told else ""
-            text, remedy = f"{over}a match is within one line", "look for a part that is in one"
-            yield Note(NoteKind.PATTERN, text, remedy)
+        if "s" in self.wording.flags or _OVER_LINES.search(pattern):
+            told = self._count(self.scan.files, (whole, ignore_case), "text")
+            if told or "\n" in self.wording.pattern or r"\n" in pattern:
+                text = (
+                    f"{told} over several lines, but " * bool(told) + "a match is within one line"
+                )
+                yield Note(NoteKind.PATTERN, text, "look for a part that is in one")
 
     def _about_words(self) -> Iterator[Note]:
         """Yield the best files for a pattern of several plain words (contract 009)."""
@@ -145,8 +143,8 @@ class Near:
         found = list(scan.hits(within))
         best = self.searched.weighed(asked, found, scan, within.budget)[:BEST_FILES]
         if paths := [self.searched.prefix + one.hits.path for one in best]:
-            text = f"the best files for these words: {paths_in_a_note(paths)}"
-            yield Note(NoteKind.PATTERN, text)
+            shown = paths_in_a_note(paths)
+            yield Note(NoteKind.PATTERN, f"the best files for these words: {shown}")
 
     def _about_ignored(self) -> Iterator[Note]:
         """Yield how many files match among those that git ignores and in inner repositories."""
@@ -161,18 +159,17 @@ class Near:
     def _count(self, files: Sequence[str], pattern: Pattern, output: str = "files") -> str:
         """Return how many of `files` match `pattern`: `3 files match`, or "" if none does.
 
-        `at least 3 files match` says that the time was up, or that one takes too much memory.
-        Raises `Cancelled`.
+        `at least 3 files match` says that the time was up, or that one takes too much memory, or
+        that there are `MANY`. Raises `Cancelled`.
         """
-        count, least = 0, ""
-        scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY + 1)
+        count, is_all = 0, True
+        scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY)
         try:
-            for _ in islice(scan.hits(self._within_seconds()), MANY + 1):
+            for _ in islice(scan.hits(self._within_seconds()), MANY):
                 count += 1
         except (DeadlineExceeded, BadRegexp, NoMatcher):
-            least = "at least "
-        if count > MANY:
-            return f"more than {MANY} files match"
+            is_all = False
+        least = "" if is_all and count < MANY else "at least "
         return least + plural(count, "file matches", "files match") if count else ""
 
     def _within_seconds(self) -> Matchers:
@@ -180,22 +177,20 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
 
-def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
+def timeout(found: Pass | None, prefix: str, *, more: str) -> ToolError:
     """Return the error that says how far the search came, and how to narrow it (search 5).
 
-    It names the first files with matches, and no match. `passed_ms` is how long the search took,
-    and `more` names the argument for more time, if that would help.
+    It names no match. `prefix` stands before paths. `more` is the argument for more time, or "" if
+    that would not help.
     """
     how_far = "no file was searched yet"
     if found and (number := found.scan.waits_for or found.scan.looked_at):
-        prefix, files = found.searched.prefix, found.scan.files
+        files = found.scan.files
         nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
-        paths = [prefix + one.path for one in found.hits]
-        named = f" ({paths_in_a_note(paths)})" if paths else ""
         last = show(prefix + files[number - 1])
         how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
-        how_far += f" {counted(found.counted, *nouns)} so far{named}"
+        how_far += f" {counted(found.counted, *nouns)} so far"
     remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
     remedy += f", or a higher {more}" if more else ""
-    problem = f"When the time was up (after {round(passed_ms)} ms), {how_far}"
+    problem = f"When the time was up, {how_far}"
     return ToolError("TIMEOUT", f"{problem}; {remedy}", problem=problem, remedy=remedy)

@@ -18,7 +18,7 @@ _WORDS = {
     "unreadable": "unreadable",
     "undecodable": "not in UTF-8",
     "secret": "that may hold secrets",
-    "links": "links",
+    "links": "linked",
 }
 
 
@@ -30,9 +30,11 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
     Files that `include` and `exclude` leave out have no number in a note, because the caller asked
     for that. Nothing is said of files after the last one of a page, except that they are there.
     """
-    if scan.is_early():
-        searched = searched.until("".join(scan.files[: scan.looked_at][-1:]))
     project, choice, prefix = searched.project, searched.choice, searched.prefix
+    looked_at, contents = scan.files[: scan.looked_at], searched.contents
+    if scan.is_early():
+        last = "".join(looked_at[-1:])
+        project, choice = project.until(last), choice.until(last)
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
         "ignored": project.ignored,
@@ -46,19 +48,16 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
-    large = [prefix + path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]
-    words = _WORDS | {"too_large": f"{_WORDS['too_large']} ({paths_in_a_note(large)})"}
-    words |= {"links": "link"} if counts["links"] == 1 else {}
-    parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
-    tests = plural(len(choice.tests), "file of tests", "files of tests")
-    parts += [tests] * bool(choice.tests)
+    parts = [f"{counts[key]:,} {words}" for key, words in _WORDS.items() if counts[key]]
+    parts += [plural(len(choice.tests), "file of tests", "files of tests")] * bool(choice.tests)
     parts += ["later files"] * scan.is_early()
     parts += told_by_name(choice.by_name, prefix)
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     parts += [f"files {' or '.join(own)}"] * bool(own and not parts)
-    kind = "a directory" if any(path.endswith("/") for path in choice.by_name) else "a file"
-    note = _note(parts, project, prefix, "root_path", kind if choice.by_name else "")
-    unsaved = searched.unsaved(scan.files[: scan.looked_at])
+    may_enter = any(path.endswith("/") for path in choice.by_name)
+    note = _note(parts, project, prefix, "root_path", may_enter=may_enter)
+    texts = {path for path in contents.texts if isinstance(contents.data(path), bytes)}
+    unsaved = [prefix + path for path in looked_at if path in texts]  # no secret is one
     as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
     return counts, unsaved, [*[Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved), note]
 
@@ -77,18 +76,14 @@ def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
 
 
 def _note(
-    parts: Sequence[str],
-    project: ProjectFiles,
-    prefix: str,
-    argument: str,
-    kind: str = "",
+    parts: Sequence[str], project: ProjectFiles, prefix: str, name: str, *, may_enter: bool = False
 ) -> Note:
-    """Return the note that lists `parts`; its remedy names the `argument` for one of `kind`."""
+    """Return the note that lists `parts`; its remedy names the argument for a directory."""
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         count = plural(len(inner), "repository", "repositories")
-        parts, kind = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"], "a directory"
+        parts = [*parts, f"{count} within: {paths_in_a_note(inner, '/')}"]
     text = f"not searched: {', '.join(parts) or 'nothing'}"
     if project.not_applied:
         text += f"; .gitignore is not applied, because {project.not_applied}"
-    remedy = f"give {kind} as {argument}" if kind else ""
+    remedy = f"give a directory as {name}" if inner or may_enter else ""
     return Note(NoteKind.NOT_SEARCHED, text, remedy)

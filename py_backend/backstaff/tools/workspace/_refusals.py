@@ -1,6 +1,5 @@
 """Refuses the `path` of the workspace's tools, with the names that are most like it."""
 
-import json
 from collections.abc import Sequence
 
 from backstaff.errors import DeadlineExceeded, Fault, NotAFile, PathError, ToolError
@@ -27,22 +26,14 @@ def read_text(path: str, window: Window, context: Context, encoding: str = "") -
     try:
         return read(path, window, context, encoding)
     except PathError as error:
-        near = nearest(path, context) if error.fault is Fault.MISSING else []
-        kind = ""
+        near, kind = nearest(path, context) if error.fault is Fault.MISSING else [], ""
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            call = json.dumps({"path": path, "entry_kind": "all"})
-            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
-                path, context.text_limit(), context.named
-            )
+            shows = all_files(path, context.text_limit(), context.named)
             kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
         elif isinstance(error, NotAFile):
             describes = context.hint("; {} describes it", "agent-q/get_file_info")
             kind = f"is no regular file: {error.message}{describes}"
-        refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
-        # The file that a link without a target is to lead to has another name than the link.
-        if error.fault in {Fault.MISSING, Fault.DANGLING}:
-            refusal.details["nearest"] = near
-        raise refusal from error
+        raise refused(error, path, READ_FILE, near=nearest_names(near), kind=kind) from error
 
 
 def nearest_names(near: Sequence[str], end: str = "") -> str:

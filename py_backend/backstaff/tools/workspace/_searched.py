@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from math import inf
 from operator import attrgetter
-from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
@@ -20,14 +19,7 @@ from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
-from backstaff.contents.worth import (
-    CUT_FILES,
-    Worthy,
-    by_words,
-    has_word,
-    weights,
-    with_places,
-)
+from backstaff.contents.worth import CUT_FILES, Worthy, by_words, weights, with_places
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
@@ -37,7 +29,6 @@ from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import Outline
 from backstaff.tool import Context
 from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
@@ -74,21 +65,6 @@ class Searched:
         files = self.choice.files
         self.project.confirm(files[number - 1] if number < len(files) else "")
 
-    def until(self, last: str) -> "Searched":
-        """Return the same with nothing left out after the path `last`."""
-        return replace(self, project=self.project.until(last), choice=self.choice.until(last))
-
-    def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
-        """Return `found` and the files without hits whose names have a word of the question."""
-        hits = {one.path: one for one in found}
-        unread = {path for path, _ in scan.unread_files()}
-        nothing = [0] * len(question.words)
-        return [
-            hits.get(path) or Hits(path, 0, words=nothing)
-            for path in scan.files[: scan.looked_at]
-            if path in hits or (path not in unread and has_word(path, question))
-        ]
-
     def weighed(
         self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget
     ) -> list[Worthy]:
@@ -97,33 +73,22 @@ class Searched:
         Those with matches are returned, or all if the scan had no pattern. The best are cut into
         definitions, as far as there is time. Raises `Cancelled`.
         """
-        weight, patterns = weights(question, found, scan.searched), scan.job.patterns
-        files = [one for one in found if one.count] if patterns else found
-        worthy = by_words(question, files, weight)
-        best = nlargest(CUT_FILES, worthy, key=score_of)
-        texts, made = dict[str, str](), dict[str, Outline | None]()
-        cut = dict[str, Worthy]()
+        weight = weights(question, found, scan.searched)
+        files = [one for one in found if one.count] if scan.job.patterns else found
+        worthy = {one.hits.path: one for one in by_words(question, files, weight)}
+        best = [one.hits.path for one in nlargest(CUT_FILES, worthy.values(), key=score_of)]
         with suppress(DeadlineExceeded):
-            for one in best:
-                budget.check()
-                texts[one.hits.path] = text(one.hits.path, self.contents)
-            made.update(outlines(texts, budget))
-            for one in best:
-                budget.check()
-                path = one.hits.path
-                cut[path] = with_places(one, question, weight, texts[path], made[path])
-        return sorted((cut.get(one.hits.path, one) for one in worthy), key=score_of, reverse=True)
+            texts = {path: text(path, self.contents) for path in budget.checked(best, 1)}
+            made = dict(outlines(texts, budget))
+            for path in budget.checked(best, 1):
+                one, outline = worthy[path], made[path]
+                worthy[path] = with_places(one, question, weight, texts[path], outline)
+        return sorted(worthy.values(), key=score_of, reverse=True)
 
     @property
     def prefix(self) -> str:
         """The text before each path in an answer: "" or a directory and a slash."""
         return self.place.prefix
-
-    def unsaved(self, files: Sequence[str]) -> list[str]:
-        """Return the paths from the root on of those `files` that are searched as in Emacs."""
-        texts, data = self.contents.texts, self.contents.data
-        shown = {path for path in texts if isinstance(data(path), bytes)}  # no secret
-        return [self.prefix + path for path in files if path in shown]
 
     def where(self) -> str:
         """Name the searched directory for the head of an answer: ` in src/`, or "" for all."""
@@ -131,23 +96,18 @@ class Searched:
         return "" if whole == "." else f" in {show(whole)}"
 
 
-class Share(NamedTuple):
-    """A page shows `shown` matches of a file after the first `passed`, and counts `folded`."""
-
-    passed: int
-    shown: int
-    folded: int
+Share = tuple[int, int, int]
+"""How many matches of a file a page leaves to those before, how many it shows, and only counts."""
 
 
 @dataclass(slots=True)
 class Pass:
-    """The files of `searched` with wanted matches, as far as `scan` came, without these matches.
+    """The files with wanted matches, as far as `scan` came, without these matches.
 
     `counted` is the number of all their matches, or that of the files where these are the items.
     If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path.
     """
 
-    searched: Searched
     scan: Scan
     hits: list[Hits] = field(default_factory=list)
     counted: int = 0
@@ -169,7 +129,7 @@ class Pass:
             room -= shown
             folded = one.count - passed - shown if shown == most and not fits else 0
             if shown:
-                shares[one.path] = Share(passed, shown, folded)
+                shares[one.path] = passed, shown, folded
             has_more = has_more or one.count > passed + shown + folded
         return shares, has_more
 

@@ -1,14 +1,13 @@
 """workspace/codebase_search: the best places in the code for a question, or for a name.
 
-Files are those of regexp_search (`_searched`), and so are their texts, also unsaved ones, and the
-files that are not looked at. One pass counts the question's words in all of them; then the files
-are weighed, and the best are cut into definitions (`contents.worth`). Nothing is kept. The same
-files give the same answer.
+Files, their texts and those that are not looked at are those of regexp_search (`_searched`). One
+pass counts the question's words in all of them; then the files are weighed, and the best are cut
+into definitions (`contents.worth`). Nothing is kept. The same files give the same answer.
 
 The text has a row for each file with up to three definitions, and below each the line that holds
 most of the words, if that is another line. Where the query is a name, and its definition takes no
-more than half of the limit, that stands whole. The text has at most 6 KiB; the data have all files.
-If the time is up, the files come from those that were searched so far, and a note says so.
+more than half of the limit, that stands whole. The data have all files. If the time is up, the
+files come from those that were searched so far, and a note says so.
 """
 
 from collections.abc import Sequence
@@ -19,26 +18,23 @@ from backstaff.contents.regexp import Matchers
 from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question, question
-from backstaff.contents.worth import Place, Worthy
+from backstaff.contents.worth import Place, Worthy, has_word
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
-from backstaff.render.lines import bracketed, counted, fit, shortened, size
-from backstaff.render.names import MAX_ECHO, quote, show, visible
+from backstaff.render.lines import bracketed, counted, cut, omitted, shortened, size
+from backstaff.render.names import MAX_ECHO, quote, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
-from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import text
 
-MAX_QUERY_CHARACTERS = 1024
-MAX_RESULTS = 30
-MAX_TEXT_BYTES = 6 << 10
+MAX_QUERY_CHARACTERS, MAX_RESULTS = 1024, 30
+MAX_TEXT_BYTES, WHOLE_SHARE = 6 << 10, 2
+"""Maximum number of bytes of the text; the part of it, a half, that a whole definition may take."""
 PASS_SHARE = 0.7
 """The part of the time for counting words; the rest is for the definitions."""
-WHOLE_PART = 2
-"""A definition stands whole if it takes at most this part, a half, of the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +64,18 @@ class Answer:
 
     def notes(self) -> list[Note]:
         """Say how to see more, which words were looked for, and which of them no file has."""
-        words, scan = self.question.words, self.scan
-        having = [any(one.words[at] for one in self.found) for at in range(len(words))]
+        words, scan, most = self.question.words, self.scan, self.asked.max_results
         shown = [visible(self.question.shown(word)) for word in words]
-        nowhere = [word for word, found in zip(shown, having, strict=True) if not found]
-        nowhere *= bool(scan.searched)
-        text = f"words: {' '.join(shown)}"
-        text += f"; in no file: {' '.join(nowhere)}" if nowhere else ""
-        notes = [Note(NoteKind.PATTERN, text)]
-        if not scan.files and (globs := self.asked.include or self.asked.exclude):
-            left = f"no file is left by include and exclude: {' '.join(map(show, globs))}"
-            notes.append(Note(NoteKind.PATTERN, left, "a glob is about the whole path: '**/*.py'"))
-        if len(self.found) > len(self.best) and self.asked.max_results < MAX_RESULTS:
-            most = min(2 * self.asked.max_results, MAX_RESULTS)
-            notes.insert(0, Note(NoteKind.LIMIT, "more files", f"max_results={most}"))
+        nowhere = [
+            one
+            for at, one in enumerate(shown)
+            if scan.searched and not any(hits.words[at] for hits in self.found)
+        ]
+        text = f"words: {' '.join(shown)}" + f"; in no file: {' '.join(nowhere)}" * bool(nowhere)
+        notes = [*self.files.notes, Note(NoteKind.PATTERN, text)]
+        if len(self.found) > len(self.best) and most < MAX_RESULTS:
+            more = f"max_results={min(2 * most, MAX_RESULTS)}"
+            notes.insert(0, Note(NoteKind.LIMIT, "more files", more))
         if scan.is_early():
             late = f"the time was up after {scan.looked_at:,} of {len(scan.files):,} files"
             notes.append(Note(NoteKind.TIME, late, "give root_path or include"))
@@ -89,54 +83,43 @@ class Answer:
 
     def rows(self, limit: int) -> list[str]:
         """Return the text of each file. The first definition stands whole if it has room."""
-        whole, rows = self._whole(limit // WHOLE_PART), list[str]()
+        whole, rows = self._whole(limit // WHOLE_SHARE), list[str]()
         for one in self.best:
             places, shown = list(one.places), set[int]()  # a line stands once
             row = f"{path_in_text(self.files.prefix + one.hits.path)}\n"
             if whole and not rows:
                 row, places = row + whole, places[1:]
-            for place in places:
-                row += _row(place, shown)
-            rows.append(row)
+            rows.append(row + "".join(_row(place, shown) for place in places))
         return rows
 
     def _whole(self, limit: int) -> str:
         """Return all lines of the best definition if the query is its name, or "" if too many."""
-        places = self.best[0].places if self.best else ()
-        if not (self.question.is_name and places):
+        places = self.best[0].places if self.best and self.question.is_name else ()
+        name = self.question.identifiers[-1].lower() if places else ""
+        if not places or (one := places[0].definition).name.lower() != name:
             return ""
-        one, path = places[0].definition, self.best[0].hits.path
-        if one.name.lower() != self.question.identifiers[-1].lower():
-            return ""
-        lines = text(path, self.files.contents).split("\n")
+        lines = text(self.best[0].hits.path, self.files.contents).split("\n")
         shown = range(one.first_line, one.last_line + 1)
         written = "".join(f"  {at}: {shortened(visible(lines[at - 1]), MOST)}\n" for at in shown)
         return written if size(written) <= limit else ""
 
     def result(self, limit: int) -> Result:
         """Return the text in `limit` bytes, and the data."""
-        searched_files, prefix = self.scan.searched, self.files.prefix
+        scan, best, rows = self.scan, self.best, self.rows(limit)
         query = quote(self.asked.query) if len(self.asked.query) <= MAX_ECHO else "the query"
-        of = f"of {searched_files:,} searched{self.files.where()}\n"
-        with_words = f"of {counted(len(self.found), 'file')} with a word, {of}"
-        skipped, unsaved, of_files = told(self.files, self.scan)
-        notes, rows = [*self.notes(), *of_files], self.rows(limit)
-        end = bracketed(notes)
+        of = f"of {scan.searched:,} searched{self.files.where()}\n"
+        head = f"{query}: best {len(best)} of {counted(len(self.found), 'file')} with a word, {of}"
+        skipped, unsaved, of_files = told(self.files, scan)
+        notes = [*self.notes(), *of_files]
 
-        def page_text(shown: int) -> str:
-            left = f"[{len(rows) - shown} more left out for a limit of {limit} bytes]\n"
-            cut = left * (shown < len(rows))
-            head = (
-                f"{query}: best {shown} {with_words}"
-                if rows
-                else f"No file has a word of {query}, {of}"
-            )
-            return "".join((head, *rows[:shown], cut, end))
+        def end(shown: int) -> str:
+            left = [omitted(f"{len(rows) - shown} more", limit)] * (shown < len(rows))
+            return bracketed([*left, *notes])
 
-        answer, shown = fit(page_text, len(rows), map(size, rows), limit)
-        paths = [prefix + one.hits.path for one in self.best]
-        has_all = len(self.best) == len(self.found) and not self.scan.is_early()
-        truncated = not has_all or shown < len(rows)
+        answer, shown = cut(
+            head if rows else f"No file has a word of {query}, {of}", rows, end, limit
+        )
+        truncated = len(best) < len(self.found) or scan.is_early() or shown < len(rows)
         return Result(
             text=answer,
             data={
@@ -145,14 +128,14 @@ class Answer:
                 "root_path": self.files.base,
                 "files": [
                     {
-                        "path": path,
+                        "path": self.files.prefix + one.hits.path,
                         "score": round(one.score, 3),
                         "counts": list(one.hits.words),
                         "definitions": list(map(_place_data, one.places)),
                     }
-                    for path, one in zip(paths, self.best, strict=True)
+                    for one in best
                 ],
-                "searched_files": searched_files,
+                "searched_files": scan.searched,
                 "matching_files": len(self.found),
                 "skipped": skipped,
                 "unsaved": unsaved,
@@ -175,8 +158,18 @@ def _row(place: Place, shown: set[int]) -> str:
 
 def _place_data(place: Place) -> dict[str, object]:
     keys = ("qualified", "kind", "line", "first_line", "last_line")
-    data = {key: value for key, value in definition_data(place.definition).items() if key in keys}
-    return data | {"best_line": {"line": place.best_line, "text": shortened(place.best_text, MOST)}}
+    best_line = {"line": place.best_line, "text": shortened(place.best_text, MOST)}
+    return {key: getattr(place.definition, key) for key in keys} | {"best_line": best_line}
+
+
+def _with_names(asked: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
+    """Return `found` and the files without hits whose names have a word of the question."""
+    hits = {one.path: one for one in found}
+    unread = {path for path, _ in scan.unread_files()}
+    for path in scan.files[: scan.looked_at]:
+        if path not in hits and path not in unread and has_word(path, asked):
+            hits[path] = Hits(path, 0, words=[0] * len(asked.words))
+    return [hits[path] for path in scan.files if path in hits]
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -198,7 +191,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):
                 found.extend(scan.hits(matchers))
-            found = files.with_names(asked, found, scan)
+            found = _with_names(asked, found, scan)
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
     except DeadlineExceeded as error:

@@ -15,7 +15,7 @@ from pathlib import PurePath
 from backstaff import file_kinds
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
-from backstaff.project.edits import edits
+from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
@@ -50,7 +50,7 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Count the files of the directory, and show as much as the limit has room for."""
-    room = arguments.max_tokens
+    room, budget = arguments.max_tokens, context.budget.at_least(MIN_SECONDS)
     limit = context.text_limit(room * MOST_BYTES)
     hints = f'; dir/(N): N files below, dir/: under {FEW}; +N: N more; more by path="dir"'
     try:
@@ -60,16 +60,25 @@ def run(arguments: Arguments, context: Context) -> Result:
             elif call := all_files(place.relative, limit, context.named):
                 hints += f"; all files: {call}"
             found = project_files(place, context.budget.share(WALK_SHARE))
-            data, there, warnings = _facts(place, found, context)
+            known = edits(place, found.repository, context.budget.share(WALK_SHARE))
+            there = survey(found, place.prefix, known.heat, budget)
+            data = _facts(place, found, known, there, context)
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
     except DeadlineExceeded as error:
         words = "Counting the files took too long: give a directory as path"
         raise DeadlineExceeded(words) from error
-    notes, files = list(_notes(found, context)), data["files"]
+    notes, files, warnings = list(_notes(found, context)), data["files"], tuple[str, ...]()
+    # Most directories without git never had a history, which needs no warning.
+    if known.unknown and found.repository not in {NoGit.NO_WORK_TREE, NoGit.ELSEWHERE}:
+        warnings = (f"Nothing is known of edits: {known.unknown}",)
 
     def end(count: int, more: str) -> str:
         return f"{bracketed(notes)}[{count} of {files} files named{more}]\n"
+
+    def cost(text: str) -> float:
+        # A text that costs no more than the room has no more bytes than the limit either.
+        return max(tokens(text), size(text) * room / max(limit, 1))
 
     git = f"git {show(data['branch'])}" if data["branch"] else "git, no branch"
     if data["branch"] is None:
@@ -81,45 +90,35 @@ def run(arguments: Arguments, context: Context) -> Result:
     if room < (least := tokens(frame)):
         words = f"{room} is too small: the least that is of use here is {least}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-
-    def cost(text: str) -> float:
-        # A text that costs no more than the room has no more bytes than the limit either.
-        return max(tokens(text), size(text) * room / max(limit, 1))
-
-    left = room - cost(title) - cost(longest_end)
     head = _head(data, min(room * HEAD_SHARE, room - cost(frame)), cost)
-    budget = context.budget.at_least(MIN_SECONDS)
-    texts, rows = zip(*best_map(there, left - cost(head), cost, budget), strict=True)
+    left, budget = room - cost(title + longest_end + head), context.budget.at_least(MIN_SECONDS)
+    texts, rows = zip(*best_map(there, left, cost, budget), strict=True)
     named = sum(len(row["names"]) for row in rows)
     shown = {path for row in rows for path in (row["path"], *row["collapsed"])}
     closed = {place.prefix + one.path for one in found.directories if one.closed}
     is_whole = named == files and not found.expired and closed <= shown
-    data |= {"named": named, "map": list(rows)}
     return Result(
         text="".join((title, head, *texts, end(named, hints * (not is_whole)))),
-        data=data,
+        data=data | {"named": named, "map": list(rows)},
         truncated=not is_whole,
-        warnings=tuple(warnings),
+        warnings=warnings,
     )
 
 
-def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Survey, list[str]]:
-    """Return all data but the map, the files, and a warning if git fails to say something.
+def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, context: Context) -> Row:
+    """Return all data but the map.
 
     The branch is None without git or if git cannot name it, and "" if HEAD is detached.
     """
-    repository, budget = found.repository, context.budget.share(WALK_SHARE)
-    known = edits(place, repository, budget)
-    branch = None if isinstance(repository, NoGit) else repository.branch(budget)
-    # Most directories without git never had a history, which needs no warning.
-    unknown = None if repository in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE) else known.unknown
-    budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
-    there = survey(found, prefix, known.heat, budget)
-    paths, totals = list(budget.within(found.paths)), there.totals
+    repository, prefix, totals = found.repository, there.prefix, there.totals
+    branch = None
+    if not isinstance(repository, NoGit):
+        named = repository.branch(context.budget.share(WALK_SHARE))
+        branch = None if isinstance(named, NoGit) else named
+    paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
     counts[""] = len(paths) - sum(counts[kind] for kind in kinds)
-    types = [{"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "")]
     tests = [path for path in totals if totals[path] and file_kinds.is_test_directory(path)]
     tests.sort(key=lambda path: (-totals[path], path))
     shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
@@ -133,17 +132,18 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
         "start": file_kinds.entry_points(hottest)[:MOST_ENTRIES],
         "edited": [path for path, _ in touched.most_common() if path in files][:EDITED],
     }
-    data = {
-        "name": PurePath(context.root.path).name or "/",
+    return {
+        "name": PurePath(place.root.path).name or "/",
         "path": place.relative,
-        "branch": None if isinstance(branch, NoGit) else branch,
+        "branch": branch,
         "files": totals[""],
         "directories": len(totals) - 1,
-        "types": [one for one in types if one["files"]],
+        "types": [
+            {"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "") if counts[kind]
+        ],
         **{key: [prefix + path for path in paths] for key, paths in lists.items()},
         "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
     }
-    return data, there, [f"Nothing is known of edits: {unknown}"] if unknown else []
 
 
 def _head(data: Row, room: float, cost: Cost) -> str:

@@ -1,35 +1,31 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
 The dialect is Python's `re`; `contents.dialects` translates parts that only JavaScript has. A match
-is within one line. Order is by path (UTF-16 units), line, column.
+is within one line. Order is by path (UTF-16 units), line, column. Where a page for a model cannot
+hold all matches, the files stand by worth instead (contract 009, `contents.worth`), unless the time
+is up before all are counted, or the pattern has no words. The next pages have the same order while
+no file has changed; if one has, a note says so.
 
 The way of a match is `Search.result`: the files are chosen (`_searched`), each has its matches
 counted (`Scan`), the page is shared among the files (`Pass.shares`), its matches are fetched, laid
 out as rows (`_matches`), and fitted into the limit.
 
-Where a page for a model cannot hold all matches, the files stand by worth instead (contract 009):
-all are counted before the first page, and the order is that of `contents.worth` for the words of
-the pattern. If the time is up before, or if the pattern has no words, the order is by path. The
-next pages have the same order while no file has changed; if one has, a note says so.
-
 The text of a modified buffer takes the place of its file, which need not exist yet. Links are not
 followed; binary files, those over 1 MiB and those that are not UTF-8 are skipped, and so are files
 that may hold secrets, whoever has approved of the search. The last line of the text always counts
-them, and so does `skipped` in the data: names that git ignores, where a directory is one name, and
-files else.
+them, and so does `skipped` in the data.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only. Matches in a definition stand below its name and lines;
-where the time is up, without them. Where matches are more than a page for a model holds, each file
-gets a share of it, and its last row counts its others; `offset` counts these as well. For the
-output `files`, an item is a path, and for `count` a path and the number of its matches; max_results
-and offset then count files.
+Lines around a match are in the text only. Where matches are more than a page for a model holds,
+each file gets a share of it, and its last row counts its others; `offset` counts these as well. For
+the output `files` or `count`, an item is a path, and max_results and offset count files.
 """
 
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backstaff.cache import LRUCache
@@ -42,7 +38,7 @@ from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.project.files import Changed
-from backstaff.render.lines import bracketed, counted, fit, size
+from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
@@ -56,9 +52,7 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Pass, Searched, rules_of, searched
 
 MAX_PATTERN_BYTES = 1000
-MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
-MAX_CONTEXT = 10
-"""Maximum number of lines that a caller gets on each side of a match."""
+MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS, MAX_CONTEXT = 500, 1_000_000, 30_000, 10
 FILES_A_PAGE, LEAST_SHARE = 5, 10
 """Number of files that share a full page at least, and the minimum of matches for each."""
 MOST_TEXT_BYTES = 32 << 20
@@ -138,10 +132,8 @@ class Arguments:
 
     def wanted(self) -> str:
         """The pattern in an answer: `/def run/i`, or 'text'."""
-        pattern = visible(self.pattern).replace("\n", r"\n")
-        if self.literal:
-            return quote(self.pattern) + self.flags
-        return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
+        pattern = shortened(visible(self.pattern).replace("\n", r"\n"), MAX_ECHO)
+        return (quote(self.pattern) if self.literal else f"/{pattern}/") + self.flags
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -152,33 +144,29 @@ def run(arguments: Arguments, context: Context) -> Result:
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
     rules = rules_of(asked.include, asked.exclude, exclude_tests=asked.exclude_tests)
-    wording, passes = Wording(asked.pattern, asked.flags, asked.literal), list[Pass]()
-    python = asked.pattern, False
+    wording, search = Wording(asked.pattern, asked.flags, asked.literal), None
+    how, python = {"include_ignored": everything, "lazily": True}, (asked.pattern, False)
     try:
         python = wording.python()
         with Matchers(budget) as matchers:
             matchers.check(python)  # a bad pattern is refused before a bad path
-
-            def answer(*, lazily: bool) -> Result:
-                path, how = asked.root_path, {"include_ignored": everything, "lazily": lazily}
-                with searched(path, rules, context, budget, **how) as files:
-                    search = Search(asked, wording, files, matchers, context)
-                    return search.result(passes, start)
-
-            try:
-                return answer(lazily=True)
-            except Changed:
-                return answer(lazily=False)
+            while True:
+                with (
+                    suppress(Changed),  # then no file is taken from an earlier look at the disk
+                    searched(asked.root_path, rules, context, budget, **how) as files,
+                ):
+                    search = Search(asked, wording, files, matchers, context, start)
+                    return search.result()
+                how["lazily"] = False
     except BadRegexp as error:
         raise wording.refusal(error, python[0]) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
         # Where the caller waits no longer, a higher timeout_ms would change nothing.
-        is_own = round(1000 * (budget.deadline - start)) >= asked.timeout_ms
-        more = "timeout_ms" if is_own and asked.timeout_ms < MAX_TIMEOUT_MS else ""
-        passed_ms = 1000 * (time.monotonic() - start)
-        raise timeout(passes[-1] if passes else None, passed_ms, more) from error
+        is_own = budget.deadline < context.budget.deadline and asked.timeout_ms < MAX_TIMEOUT_MS
+        found, prefix = (search.by_path, search.files.prefix) if search else (None, "")
+        raise timeout(found, prefix, more="timeout_ms" * is_own) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -188,44 +176,42 @@ def _check(asked: Arguments) -> None:
         problem = "is blank: give text or a regular expression to look for"
     elif length > MAX_PATTERN_BYTES:
         problem = f"has {length} bytes, more than the {MAX_PATTERN_BYTES} allowed"
-    elif not set(asked.flags) <= set("gimsu"):
-        name, problem = "flags", f"may hold the letters g i m s u, but it is {quote(asked.flags)}"
-    elif len(set(asked.flags)) < len(asked.flags):
-        name, problem = "flags", f"has a letter twice: {quote(asked.flags)}"
+    elif not set(asked.flags) <= set("gimsu") or len(set(asked.flags)) < len(asked.flags):
+        name, problem = "flags", f"may hold g i m s u, each once, but it is {quote(asked.flags)}"
     if problem:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Search:
-    """A search for `wording` in `files`, within the budget of `matchers`."""
+    """A search for `wording` in `files`, within the budget of `matchers`, from the time `start` on.
+
+    `by_path` shows how far the first pass came.
+    """
 
     asked: Arguments
     wording: Wording
     files: Searched
     matchers: Matchers
     context: Context
+    start: float
+    by_path: Pass | None = None
 
-    def result(self, passes: list[Pass], start: float) -> Result:
-        """Return the page. The `passes` show how far the search came, if it raises.
-
-        Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
-        """
+    def result(self) -> Result:
+        """Return the page. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         is_model, late = self.context.text_only, list[Note]()
         job = self._job((self.wording.python(), *self.wording.variants()))
-        by_path = Pass(self.files, self.files.scan(job, most=self._most()))
-        passes.append(by_path)
-        self._count(by_path)
-        if not (is_model and (self.asked.offset or by_path.counted >= self._most())):
-            result = self._page(by_path).result(self.context.text_limit(), start)
+        found = self.by_path = Pass(self.files.scan(job, most=self._most()))
+        self._count(found)
+        if not (is_model and (self.asked.offset or found.counted >= self._most())):
+            result = self._page(found).result()
             if not is_model or result.data["next_offset"] is None:
                 return result
         try:
-            found = self._by_worth() or by_path
+            found = self._by_worth() or found
         except (DeadlineExceeded, NoMatcher):
             late = [Note(NoteKind.TIME, UNWEIGHED, "give a root_path or include")]
-            found = by_path
-        return self._page(found, late).result(self.context.text_limit(), start)
+        return self._page(found, late).result()
 
     def _most(self) -> int:
         """The number of matches, or of files, after which a pass by path ends: one too many."""
@@ -275,49 +261,46 @@ class Search:
         hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
         if not self.asked.definitions:
             counted = sum(one.count for one in hits)
-            return Pass(files, scan, hits, counted, is_whole=True, is_weighed=True)
+            return Pass(scan, hits, counted, is_whole=True, is_weighed=True)
         job, paths = self._job((pattern,)), [one.path for one in hits]
-        ordered = Pass(files, files.scan(job, paths, most=self._most()), is_weighed=True)
+        ordered = Pass(files.scan(job, paths, most=self._most()), is_weighed=True)
         self._count(ordered)
         ordered.scan = scan
         return ordered
 
     def _page(self, found: Pass, late: Sequence[Note] = ()) -> "Page":
         """Fetch the matches of the page, and find the notes of the answer."""
-        asked, files = self.asked, self.files
+        asked, files, budget = self.asked, self.files, self.matchers.budget
         if asked.output == CONTENT:
             shown, has_more = self._fetched(found)
         else:
             rest = found.hits[asked.offset :]
             shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
         notes = [*files.notes, *late, *self._order_notes(found)]
-        matches = (match for one in shown for match in one.matches)
-        if not _EDGE.search(asked.pattern) and any(start == end for _, start, end, *_ in matches):
+        empty = (start == end for one in shown for _, start, end, *_ in one.matches)
+        if not _EDGE.search(asked.pattern) and any(empty):
             text = "the pattern matches the empty text, so every line matches"
             notes.append(Note(NoteKind.PATTERN, text, "literal=true looks for the text"))
         if not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
             notes += near.reasons(asked.include, ignored=not asked.include_ignored)
-        made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
+        shown = [replace(one, path=files.prefix + one.path) for one in shown]
+        made = dict[str, Outline]()
         try:
-            decoded = {files.prefix + path: text.decode() for path, text in texts.items()}
-            made.update((path, one) for path, one in outlines(decoded, self.matchers.budget) if one)
+            texts = {one.path: one.text.decode() for one in shown if one.text}
+            made.update((path, one) for path, one in outlines(texts, budget) if one)
         except DeadlineExceeded:
             notes.append(Note(NoteKind.TIME, LATE))
-        notes += [
-            Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
-            for path, one in made.items()
-            if one.problem
-        ]
-        shown = [replace(one, path=files.prefix + one.path) for one in shown]
-        return Page(asked, files, found, has_more, shown, notes, made)
+        problems = (f"{show(path)} {one.problem}" for path, one in made.items() if one.problem)
+        notes += [Note(NoteKind.TIME, f"no definitions: {problem}") for problem in problems]
+        return Page(self, found, has_more, shown, notes, made)
 
     def _fetched(self, found: Pass) -> tuple[list[Hits], bool]:
         """Return the matches of the page, and True if matches are left for later pages."""
         asked, pattern = self.asked, self.wording.python()
-        most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
-        if not self.context.text_only:  # programs and people get all matches, on later pages
-            most = asked.max_results + 1
+        most = asked.max_results + 1
+        if self.context.text_only:  # programs and people get all matches, on later pages
+            most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
         shares, has_more = found.shares(asked.offset, asked.max_results, most=most)
         windows = {path: share[:2] for path, share in shares.items()}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
@@ -350,34 +333,33 @@ _ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a search that is over: the files `shown`, by their paths from the root on.
+    """A page of a `search` that is over: the files `shown`, by their paths from the root on.
 
     With `has_more`, known matches are left for later pages. `outlines` are by path.
     """
 
-    asked: Arguments
-    files: Searched
+    search: Search
     found: Pass
     has_more: bool
     shown: Sequence[Hits]
     reasons: Sequence[Note]
     outlines: Mapping[str, Outline]
 
-    def result(self, limit: int, start: float) -> Result:
-        """The page in `limit` bytes, of a call that began at `start`.
+    def result(self) -> Result:
+        """The page in the caller's limit.
 
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
-        asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        counts, unsaved, of_files = told(files, scan)
-        notes, more = [*self.reasons, *of_files], self._is_cut()
-        last, items, rows = bracketed(notes), self._items(), self._rows(limit)
-        texts, ends, worth = zip(*rows, strict=True) if rows else ((), (), ())
+        asked, files, limit = self.search.asked, self.search.files, self.search.context.text_limit()
+        counts, unsaved, of_files = told(files, self.found.scan)
+        notes, is_cut = [*self.reasons, *of_files], self.has_more or not self.found.is_whole
+        items, rows = self._items_and_rows(limit, is_cut=is_cut)
+        last, (texts, ends, worth) = bracketed(notes), zip(*rows, strict=True) if rows else [()] * 3
 
         def offset(shown: int) -> int | None:
             """Where the next page begins; None if there is none."""
             done = max(shown, 1)  # else the next page would be this one again
-            return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
+            return asked.offset + sum(worth[:done]) if is_cut or done < len(rows) else None
 
         def text(shown: int) -> str:
             end, following = ends[shown - 1] if shown else "", offset(shown)
@@ -390,76 +372,68 @@ class Page:
 
         answer, shown = fit(text, len(rows), map(size, texts), limit)
         next_offset = offset(shown)
+        truncated = next_offset is not None or any(one.folded for one in self.shown)
+        kinds = {"binary": "binary", "size_limit": "too_large"}.items()
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": files.base,
-            "truncated": next_offset is not None or any(one.folded for one in found),
-            "scanned_files": scan.searched,
+            "truncated": truncated,
+            "scanned_files": self.found.scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
-                f"skipped_{name}_files={counts[key]}"
-                for name, key in (("binary", "binary"), ("size_limit", "too_large"))
-                if counts[key]
+                f"skipped_{kind}_files={counts[key]}" for kind, key in kinds if counts[key]
             ],
             "skipped": counts,
             "next_offset": next_offset,
             "unsaved": unsaved,
         }
-        took_ms = round((time.monotonic() - start) * 1000)
+        took_ms = round((time.monotonic() - self.search.start) * 1000)
         in_units = [item | units for item, units in items[:shown]]
         return Result(
             text=answer,
             data=output | {"notes": [note.data() for note in notes]},
             output=output | {"took_ms": took_ms, "items": in_units},
-            truncated=bool(output["truncated"]),
+            truncated=truncated,
         )
 
-    def _is_cut(self) -> bool:
-        """Whether matches are left for later pages, or may be."""
-        return self.has_more or not self.found.is_whole
+    def _items_and_rows(self, limit: int, *, is_cut: bool) -> tuple[list[Item], list[Row]]:
+        """Return the data and the rows of the matches, or of the files.
 
-    def _items(self) -> list[Item]:
-        """Return the matches, or the files, for the data."""
-        if self.asked.output == CONTENT:
-            return list(items_of(self.shown, self.outlines))
-        keys = ("path", "count")[: 1 + (self.asked.output == COUNT)]
-        return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
-
-    def _rows(self, limit: int) -> list[Row]:
-        """Return the row of each match, or of each file. Only a whole answer has lines unasked."""
-        if self.asked.output != CONTENT:
-            count = self.asked.output == COUNT
-            told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
-            return [(f"{path}{number}\n", "", 1) for path, number in told]
-        lines = self.asked.context_lines
-        if lines is None and (self._is_cut() or self.asked.offset):
-            lines = 0
-        return rows_of(self.shown, self.outlines, lines, limit)
+        Only a whole answer has lines around matches unasked.
+        """
+        asked = self.search.asked
+        if asked.output == CONTENT:
+            lines = 0 if is_cut or asked.offset else None
+            lines = lines if asked.context_lines is None else asked.context_lines
+            items = list(items_of(self.shown, self.outlines))
+            return items, rows_of(self.shown, self.outlines, lines, limit)
+        keys = ("path", "count") if asked.output == COUNT else ("path",)
+        items = [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
+        end = ": {}\n" if asked.output == COUNT else "\n"
+        return items, [
+            (path_in_text(one.path) + end.format(one.count), "", 1) for one in self.shown
+        ]
 
     def _head(self, shown: int, *, more: bool) -> str:
-        asked, scan, found = self.asked, self.found.scan, self.found
-        of = counted(scan.searched, "file")
-        if more and not found.is_whole:
-            of = f"the first {of}"
-        among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
-        is_content, is_all = asked.output == CONTENT, found.is_weighed and found.is_whole
-        files = counted(len(found.hits), "file")
-        is_ordered = found.is_weighed and len(found.hits) > 1
-        order = ", the most telling files first," if is_ordered else ""
-        if found.hits and not self.shown:
-            nouns = "matches" if is_content else "files with matches"
-            return f"No more {nouns} than {found.counted:,} {among}"
-        if more or (found.hits and asked.offset):
-            which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
-            which += f" of {found.counted:,}" if is_all else ""
-            if is_content:
-                return f"Matches {which}{f' in {files}' * is_all}{order} {among}"
-            return f"Files {which} with matches{order} {among}"
-        if not is_content:
-            return f"{files} with matches {among}"
+        asked, found = self.search.asked, self.found
+        of, files = counted(found.scan.searched, "file"), counted(len(found.hits), "file")
+        of = f"the first {of}" if more and not found.is_whole else of
+        among = f"for {asked.wanted()} ({of} searched{self.search.files.where()})\n"
+        is_content = asked.output == CONTENT
         if not found.hits:
             return f"No {'definitions' if asked.definitions else 'matches'} {among}"
-        return f"{counted(shown, 'match', 'matches')} in {files}{order} {among}"
+        if not self.shown:
+            nouns = "matches" if is_content else "files with matches"
+            return f"No more {nouns} than {found.counted:,} {among}"
+        which = counted(shown, "match", "matches") if is_content else files
+        if is_part := more or asked.offset > 0:
+            which = f"{'Matches' if is_content else 'Files'} "
+            which += f"{asked.offset + 1:,}-{asked.offset + shown:,}"
+        is_all = found.is_weighed and found.is_whole
+        which += f" of {found.counted:,}" * (is_part and is_all)
+        where = f" in {files}" * (is_all or not is_part) if is_content else " with matches"
+        order = ", the most telling files first," * (found.is_weighed and len(found.hits) > 1)
+        return f"{which}{where}{order} {among}"
 
 
 TOOL = Tool(

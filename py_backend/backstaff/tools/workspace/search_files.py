@@ -1,25 +1,22 @@
 """workspace/search_files: the files below a directory whose paths match a query.
 
 Files are regular files and links. Ignored files are left out unless `include_ignored` is given
-(`project.files`), and `.git` always is. A query is about the path below `path`; `./` and the
-absolute path of `path` may stand before it. The paths of the answer start at the root, so a caller
-can pass them on.
+(`project.files`), and `.git` always is. A query is about the path below `path`. The paths of the
+answer start at the root, so a caller can pass them on.
 
 glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py` anywhere, `{a,b}`
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and its data name the step (`how`) of each file (`MatchKind`).
+            surest way to find a file comes first (`MatchKind`), then the better fit.
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
-are an answer: with gaps, other paths match by accident.
-In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
-more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
-Case does not matter, except in a glob: letters are equal as Unicode folds them, so `ss` finds `ß`.
+are an answer: with gaps, other paths match by accident. Of equals, the file that people edited more
+in the last 1,000 commits comes first. Words end at blanks. Case does not matter, except in a glob:
+letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
@@ -28,29 +25,18 @@ from backstaff.names import suggestions
 from backstaff.names.query import Best, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.render.lines import (
-    MAX_NOTE,
-    bracketed,
-    fit,
-    plural,
-    shortened,
-    size,
-    some_of,
-)
+from backstaff.render.lines import bracketed, fit, plural, size, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._not_searched import not_walked
 from backstaff.tools.workspace._refusals import refusal
 
-MAX_RESULTS = 1000
-MAX_OFFSET = 1_000_000
+MAX_RESULTS, MAX_OFFSET = 1000, 1_000_000
 FEW = 3
 """Maximum number of matches of a glob with a note about deeper globs."""
-WALK_SHARE = 0.75
-"""The part of the time for collecting paths; the rest is for the query."""
-MIN_SECONDS = 0.5
-"""Minimum number of seconds for the query."""
+WALK_SHARE, MIN_SECONDS = 0.75, 0.5
+"""The part of the time for collecting paths, and the least seconds for the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +63,24 @@ class Arguments:
 def run(arguments: Arguments, context: Context) -> Result:
     """Search the files of the directory, and return a page of the matches."""
     asked, budget = arguments, context.budget
-    Query.parse(asked.query, asked.kind)  # a bad query is refused before a bad path
+    query = Query.parse(asked.query, asked.kind)  # a bad query is refused before a bad path
     try:
         with context.root.directory(asked.path) as place:
             walking, everything = budget.share(WALK_SHARE), asked.include_ignored
             project = project_files(place, walking, include_ignored=everything)
             base, prefix = place.relative, place.prefix
-            query = Query.parse(from_there(asked.query, place.path), asked.kind)
             matches, best = _best(query, asked, place, project, budget.at_least(MIN_SECONDS))
     except PathError as error:
         raise refusal(error, asked.path, context) from error
-    total, page = len(matches) + best.guesses, best.files[asked.offset :]
+    total, page = len(matches) + best.guesses, [path for _, path in best.files[asked.offset :]]
     head = _head(asked, base, len(matches), total, len(project.paths))
-    notes = [*_notes(asked, matches, best, project, prefix=prefix, budget=budget)]
+    why = _reason(asked.query, matches, total, prefix, budget.at_most(suggestions.SECONDS))
+    notes = [Note(NoteKind.PATTERN, why)] if why else []
+    if not matches and project.ignored:
+        ignored = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
+        notes.insert(0, Note(NoteKind.IGNORED, ignored, "include_ignored searches them"))
     notes += not_walked(project, prefix)
-    notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
-    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for _, path in page]
+    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for path in page]
 
     def offset(shown: int) -> int | None:
         """Where the next page begins; None if there is none."""
@@ -117,8 +105,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "query": asked.query,
             "kind": query.kind,
             "path": base,
-            "files": [prefix + path for _, path in page[:shown]],
-            "how": [Keyword(how.name.lower()) for how, _ in page[:shown]],
+            "files": [prefix + path for path in page[:shown]],
             "total": total,
             "searched": len(project.paths),
             "offset": asked.offset,
@@ -144,43 +131,19 @@ def _best(
         raise DeadlineExceeded(problem) from error
 
 
-def _notes(  # noqa: PLR0913 - all of the search
-    asked: Arguments,
-    matches: Matches,
-    best: Best,
-    project: ProjectFiles,
-    *,
-    prefix: str,
-    budget: Budget,
-) -> Iterator[Note]:
-    """Say why nothing matches, which glob would match more, and which names are like the query."""
-    query, paths, reason = matches.query, project.paths, ""
-    if 0 < (total := len(matches) + best.guesses) <= asked.offset:
-        yield Note(NoteKind.PATTERN, f"offset {asked.offset} is after the last of {total}")
-    if not matches and project.ignored:
-        text = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
-        yield Note(NoteKind.IGNORED, text, "include_ignored searches them")
-    budget = budget.at_most(suggestions.SECONDS)
-    if query.globs is not None:
-        reason = suggestions.deeper_glob(query.text, paths, budget) * (len(matches) <= FEW)
-    elif not matches and set("*?[{") & set(query.text):
-        glob = query.text if "/" in query.text else f"**/{query.text}"
+def _reason(text: str, matches: Matches, total: int, prefix: str, budget: Budget) -> str:
+    """Say why nothing matches: which glob would match more, or which names are like the query."""
+    paths, reason = matches.paths, ""
+    if matches.query.globs is not None:
+        reason = suggestions.deeper_glob(text, paths, budget) if len(matches) <= FEW else ""
+    elif not matches and set("*?[{") & set(text):
+        glob = text if "/" in text else f"**/{text}"
         reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
     if not (reason or total):
-        near = suggestions.similar(query.text, paths, budget)
+        near = suggestions.similar(text, paths, budget)
         shown = some_of((word(prefix + one) for one in near), len(near))
         reason = f"the nearest names: {shown}" * bool(shown)
-    if reason:
-        yield Note(NoteKind.PATTERN, reason)
-    if best.is_cut:
-        remedy = "there may be more, so ask again"
-        yield Note(NoteKind.TIME, "the time for guesses was up", remedy)
-
-
-def from_there(text: str, path: str) -> str:
-    """Return `text` without the absolute `path` of the searched directory, or `./`, before it."""
-    below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
-    return below if below.strip() else text
+    return reason
 
 
 def _head(asked: Arguments, base: str, matching: int, total: int, searched: int) -> str:
