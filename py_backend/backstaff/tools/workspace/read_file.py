@@ -162,29 +162,27 @@ def _together(
             whole = Result(text=f"[{part.message}]\n", data={"error": error})
         pages.append(whole)
         sizes.append(limit + 1 if is_cut else size(whole.text))  # a cut page would be longer
-    short = limit // SHORT_SHARE
-    left, reserved = limit, 0
-    if sum(sizes) > limit:
-        long = [taken for taken in sizes if taken > short]
-        reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
-        left -= min(limit, sum(sizes) - sum(long) + reserved)
-    shown, missing, used = list[Result](), list[object](), 0
-    for part, one, taken in zip(found, pages, sizes, strict=True):
-        is_short = taken <= short and used + taken <= limit - reserved
-        if isinstance(part, Part) and not is_short and taken > left:
-            if left < short and shown:
-                missing.append(part.asked())
+    short, room = limit // SHORT_SHARE, limit
+    if sum(sizes) > limit:  # the names of missing parts need some of it
+        room -= min(NAMED_BYTES * (1 + sum(taken > short for taken in sizes)), limit // 4)
+    shown, missing = dict[int, Result](), dict[int, object]()
+    for at in sorted(range(len(found)), key=lambda at: sizes[at] > short):  # the short ones first
+        part, one = found[at], pages[at]
+        if isinstance(part, Part) and sizes[at] > room:
+            if room < short and shown:
+                missing[at] = part.asked()
                 continue
-            one = page(part, max(left, 0))  # noqa: PLW2901  # the page that fits, instead
-            after = one.data["next_start_line"]
-            missing += [part.asked(after)] if isinstance(after, int) else []
-        left -= 0 if is_short else size(one.text)
-        used += size(one.text)
-        shown.append(one)
-    truncated = bool(missing) or any(one.truncated for one in shown)
+            one = page(part, max(room, 0))
+            if isinstance(after := one.data["next_start_line"], int):
+                missing[at] = part.asked(after)
+        room -= size(one.text)
+        shown[at] = one
+    answer, left = [shown[at] for at in sorted(shown)], [missing[at] for at in sorted(missing)]
+    text = "".join(one.text for one in answer)
+    truncated = bool(left) or any(one.truncated for one in answer)
     return Result(
-        text="".join(one.text for one in shown) + _missing(missing, limit, limit - used),
-        data={"ranges": [one.data for one in shown], "missing": missing, "truncated": truncated},
+        text=text + _missing(left, limit, limit - size(text)),
+        data={"ranges": [one.data for one in answer], "missing": left, "truncated": truncated},
         truncated=truncated,
     )
 
