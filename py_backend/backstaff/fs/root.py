@@ -67,10 +67,10 @@ class _Held:
 class Place(_Held):
     """A file or directory inside the root, held open. Use it as a context manager.
 
-    `path` is absolute and real, without a trailing slash (except "/"); `relative` is the same
-    from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
-    is a directory, else of the directory that holds it under `name`. `through_link` says that the
-    last component of the path as it was `given` was a symbolic link.
+    `path` is absolute and real, and `relative` is the same from the root on, "." for the root.
+    `directory` is the descriptor of the place itself if it is a directory, else of the directory
+    that holds it under `name`. `through_link` says that the last component of the path as it was
+    `given` was a symbolic link.
     """
 
     root: "Root"
@@ -211,47 +211,44 @@ class _Resolution:
     through_link: bool = False
 
     def run(self) -> Place:
-        words: list[str] | None = components(self.text)
-        if self.text.startswith("/"):
-            words = self.root.within(components(self.text))
-        if words is not None and self._leads_out(words):
-            raise OutsideRoot(_OUTSIDE)
         self._take(self.text)
-        leaf, ancestors = None, self.root.components
+        if self._is_inside() and self._leads_out(self.pending):
+            raise OutsideRoot(_OUTSIDE)
+        leaf = None
         for _ in range(MAX_STEPS):
             if not self.pending:
                 break
             name = self.pending.popleft()
             if name == "..":
                 self._step_up()
-            elif len(self.position) >= len(ancestors):
+            elif self._is_inside():
                 leaf = self._step_into(name)
-            elif name == ancestors[len(self.position)]:
+            elif name == self.root.components[len(self.position)]:
                 self.position.append(name)
             else:
                 raise OutsideRoot(_OUTSIDE)
         else:
             raise PathError("the path has too many components")
-        if len(self.position) < len(ancestors):
+        if not self._is_inside():
             raise OutsideRoot(_OUTSIDE)
         if leaf:
             self.position.append(name)
+        below = self.position[len(self.root.components) :]
         status = leaf or HANDLES.status(self.stack[-1])
         return Place(
             root=self.root,
             given=self.text,
             path=_absolute(self.position),
-            relative="/".join(self._below()) or ".",
-            name=(self._below() or ["."])[-1],
+            relative="/".join(below) or ".",
+            name=below[-1] if below else ".",
             directory=(descriptor := self.stack.pop()),
             status=status,
             through_link=self.through_link,
             _open=[descriptor],
         )
 
-    def _below(self) -> list[str]:
-        """The components of the position from the root on."""
-        return self.position[len(self.root.components) :]
+    def _is_inside(self) -> bool:
+        return len(self.position) >= len(self.root.components)
 
     def _leads_out(self, words: Iterable[str]) -> bool:
         names = components(os.path.normpath(_absolute([*self.position, *words])))
@@ -314,8 +311,8 @@ class _Resolution:
             return path_error(error)
         if self._leads_out([name, *self.pending]):
             return OutsideRoot(_OUTSIDE)
-        new = not self.must_be_directory and ".." not in self.pending
-        relative = "/".join((*self._below(), name, *self.pending)) if new else ""
+        below = *self.position[len(self.root.components) :], name, *self.pending
+        relative = "" if self.must_be_directory or ".." in self.pending else "/".join(below)
         return NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
 
