@@ -215,15 +215,14 @@ class Page:
         """Return as many of the lines `given` as fit, and the call that shows more (read 2)."""
         part, file = self.part, self.part.file
         lines = {at: line.first(LINE_BYTES) for at, line in given.items()}
-        rows = [(at, self._row(at, line)) for at, line in lines.items()]
-        rows += [
-            (one.line, f"{span_of(one)}\t{own_line(one, MEMBER_BYTES)}\n") for one in part.members
-        ]
+        is_excerpt = bool(part.about) and not part.members
+        rows = list[tuple[int, str]]()
+        for at, line in lines.items():
+            gap = "--\n" * (is_excerpt and bool(rows) and at - 1 not in lines)
+            rows.append((at, gap + self._row(at, line)))
+        for one in part.members:
+            rows.append((one.line, f"{span_of(one)}\t{own_line(one, MEMBER_BYTES)}\n"))
         rows.sort()
-        if part.about and not part.members:  # something is left out between lines that are apart
-            for number in range(len(rows) - 1, 0, -1):
-                if rows[number][0] > rows[number - 1][0] + 1:
-                    rows[number] = rows[number][0], f"--\n{rows[number][1]}"
 
         def after(count: int) -> int:
             return rows[count][0] if count < len(rows) else part.last + 1
