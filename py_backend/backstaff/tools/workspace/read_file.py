@@ -163,10 +163,13 @@ def _together(
         pages.append(whole)
         sizes.append(limit + 1 if is_cut else size(whole.text))  # a cut page would be longer
     short, room = limit // SHORT_SHARE, limit
+    is_long = [
+        isinstance(part, Part) and taken > short for part, taken in zip(found, sizes, strict=True)
+    ]
     if sum(sizes) > limit:  # the names of missing parts need some of it
-        room -= min(NAMED_BYTES * (1 + sum(taken > short for taken in sizes)), limit // 4)
+        room -= min(NAMED_BYTES * (1 + sum(is_long)), limit // 4)
     shown, missing = dict[int, Result](), dict[int, object]()
-    for at in sorted(range(len(found)), key=lambda at: sizes[at] > short):  # the short ones first
+    for at in sorted(range(len(found)), key=is_long.__getitem__):  # errors and short ones first
         part, one = found[at], pages[at]
         if isinstance(part, Part) and sizes[at] > room:
             if room < short and shown:
