@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 
 from backstaff.budget import Budget
@@ -46,27 +46,6 @@ def kind_of(status: os.stat_result) -> Kind:
     return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
 
 
-def _chunks(directory: int, budget: Budget) -> Iterator[list[os.DirEntry[str]]]:
-    """Yield the entries of the open `directory` in pieces, in no order.
-
-    Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
-    `PathError` when the directory cannot be read.
-    """
-    try:
-        with HANDLES.scan(directory) as entries:
-            while not budget.expired():
-                yield (chunk := list(islice(entries, budget.STRIDE)))
-                if len(chunk) < budget.STRIDE:
-                    return
-    except OSError as error:
-        raise path_error(error) from error
-
-
-def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names in the open `directory`, in no order. Stops early as `_chunks` does."""
-    return [entry.name for chunk in _chunks(directory, budget) for entry in chunk]
-
-
 GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 """The kinds that a directory itself tells apart: special files are UNKNOWN."""
 Named = tuple[str, Kind]
@@ -76,20 +55,33 @@ Named = tuple[str, Kind]
 def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
     """The names in the open `directory` for each of `GROUPS`, in no order; nothing is statted.
 
-    Stops early as `_chunks` does.
+    Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
+    `PathError` when the directory cannot be read.
     """
-    found = files, directories, links, special = [list[str]() for _ in GROUPS]
-    for chunk in _chunks(directory, budget):
-        for entry in chunk:
-            if entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
-                directories.append(entry.name)
-            elif entry.is_symlink():
-                links.append(entry.name)
-            else:
-                special.append(entry.name)
-    return tuple(found)
+    found: tuple[list[str], ...] = ([], [], [], [])
+    files, directories, links, special = found
+    try:
+        with HANDLES.scan(directory) as entries:
+            while not budget.expired():
+                for entry in (some := list(islice(entries, budget.STRIDE))):
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        directories.append(entry.name)
+                    elif entry.is_symlink():
+                        links.append(entry.name)
+                    else:
+                        special.append(entry.name)
+                if len(some) < budget.STRIDE:
+                    break
+    except OSError as error:
+        raise path_error(error) from error
+    return found
+
+
+def names_in(directory: int, budget: Budget) -> list[str]:
+    """The names that `groups_in` reads."""
+    return [*chain.from_iterable(groups_in(directory, budget))]
 
 
 def entries_in(directory: int, budget: Budget) -> list[Named]:
