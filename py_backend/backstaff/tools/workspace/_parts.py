@@ -28,18 +28,14 @@ from backstaff.tools.workspace._symbols import (
     near,
 )
 
-DEFAULT_LINES, MAX_LINES = 200, 500
-"""The default and the maximum of `max_lines`."""
-MAX_RANGES = 20
-"""Maximum number of items of `ranges`."""
-MAX_TOGETHER = 3
-"""Maximum number of definitions with one name that are read at once; more are listed."""
-GAP = 3
-"""Maximum number of lines between two parts of a file that become one part."""
-LONG = 100
-"""Maximum number of lines of a definition that is shown whole in any case."""
-WHOLE_SHARE = 3
-"""A long function is shown whole in a third of the limit of the answer."""
+DEFAULT_LINES, MAX_LINES, MAX_RANGES = 200, 500, 20
+"""The default and the maximum of `max_lines`, and the maximum number of items of `ranges`."""
+MAX_TOGETHER, GAP = 3, 3
+"""Maximum number of definitions with one name that are read at once, since more are listed; and of
+lines between two parts of a file that become one part."""
+LONG, WHOLE_SHARE = 100, 3
+"""Maximum number of lines of a definition that is shown whole in any case. A longer function is if
+it takes a third of the limit of the answer."""
 BEGINNING, AROUND, NEAR = 20, 15, 3
 """Number of lines at the beginning of a long function; on each side of a line that was asked for;
 and on each side of one that matches."""

@@ -26,7 +26,7 @@ from backstaff.contents.outlines import outlines
 from backstaff.errors import DeadlineExceeded, NotADirectory, NotFound, PathError
 from backstaff.fs.entry import Kind
 from backstaff.reading.text import TABLE, Settings, Window
-from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
+from backstaff.render.lines import bracketed, counted, cut, fitting, shortened, size
 from backstaff.render.names import show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
@@ -191,15 +191,13 @@ def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, boo
     for names, members in NAMES:
         lines = [_line(one, prefix, names, members) for one in found]
         if sum(map(size, lines)) <= limit:
-            is_cut = any("…" in line for line in lines)
-            return "".join(lines), is_cut
+            return "".join(lines), any("…" in line for line in lines)
 
-    def cut(shown: int) -> str:
-        left = len(lines) - shown
-        more = f"{counted(left, 'more file')}: give a deeper path or include"
-        return "".join(lines[:shown]) + bracketed([more] * bool(left))
+    def end(shown: int) -> str:
+        left = counted(len(lines) - shown, "more file")
+        return bracketed([f"{left}: give a deeper path or include"] * (shown < len(lines)))
 
-    return fit(cut, len(lines), map(size, lines), limit)[0], True
+    return cut("", lines, end, limit)[0], True
 
 
 def _line(found: Outlined, prefix: int, names: int, members: int) -> str:

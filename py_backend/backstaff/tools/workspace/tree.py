@@ -30,6 +30,7 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.project.files import in_order
 from backstaff.render.lines import (
     all_files,
     bracketed,
@@ -100,10 +101,17 @@ class Tree:
         """Whether there are `max_entries` nodes; the root counts, too (3.1)."""
         return len(self.nodes) >= self.arguments.max_entries
 
+    def is_closed(self, node: Node) -> bool:
+        """Return True if `node` is a directory that was not opened."""
+        return node["kind"] is Kind.DIRECTORY and node["path"] not in self.missing
+
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
         opened = self.nodes[:]  # by depth: the directory that was opened last, and those above it
-        if not self._opens(opened[0]):
+        if self.limit_reached:
+            return
+        if not self.arguments.max_depth:
+            opened[0]["truncated"] = True
             return
         with Walk(place.listing(), self.arrange, self.context.budget) as walk:
             for step in walk:
@@ -113,28 +121,18 @@ class Tree:
                 above.setdefault("children", []).append(node)
                 self.missing[above["path"]] -= 1
                 self.nodes.append(node)
-                if kind is Kind.DIRECTORY and self._opens(node):
-                    if walk.enter(step) is None:
-                        opened[depth:] = [node]
-                    else:
-                        self.unreadable.append(node["path"])
-                        self.missing[node["path"]] = 0
                 if self.limit_reached:
                     break
+                if kind is not Kind.DIRECTORY:
+                    continue
+                if depth == self.arguments.max_depth:
+                    node["truncated"] = True
+                elif walk.enter(step) is None:
+                    opened[depth:] = [node]
+                else:
+                    self.unreadable.append(node["path"])
+                    self.missing[node["path"]] = 0
             self.expired = walk.expired
-
-    def is_closed(self, node: Node) -> bool:
-        """Return True if `node` is a directory that was not opened."""
-        return node["kind"] is Kind.DIRECTORY and node["path"] not in self.missing
-
-    def _opens(self, node: Node) -> bool:
-        """Return True if the directory `node` is to be opened; mark it if it is too deep."""
-        if self.limit_reached:
-            return False
-        if node["depth"] < self.arguments.max_depth:
-            return True
-        node["truncated"] = True
-        return False
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -158,15 +156,11 @@ class Tree:
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
-            order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
+            order = None if "".join(names).isascii() else in_order  # for ASCII they are the same
             found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
         self.missing[prefix.rstrip("/") or "."] = eligible
         return found
-
-
-def _utf_16(name: str) -> bytes:
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -221,8 +215,8 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
 
     A cut text ends with as many names as have room, and `…` for the others of their line.
     """
-    nouns = {Kind.DIRECTORY: "directories"}
-    numbers = [plural(counts[kind], kind, nouns.get(kind, "")) for kind in SUFFIXES if counts[kind]]
+    plurals = {Kind.DIRECTORY: "directories", Kind.FILE: "files", Kind.SYMLINK: "symlinks"}
+    numbers = [plural(counts[kind], kind, plurals[kind]) for kind in SUFFIXES if counts[kind]]
     root = show(f"{tree.nodes[0]['path']}/")
     head = f"Tree of {root} with {', '.join(numbers)}, itself included\n"
     rows = list[str]()  # a row for each child, with the line's ends
@@ -267,8 +261,7 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool) -> Iterator[
     opened = (one["path"] for one in tree.nodes if "children" in one)
     short = [count for path in opened if (count := tree.missing[path])]
     if asked.max_depth > 1 and (short or is_line_cut):
-        exact = short and cut_lines is None and not tree.expired
-        mark = f"+{short[0]}" if exact else "…"
+        mark = f"+{short[0]}" if short and cut_lines is None and not tree.expired else "…"
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         yield f"a line that ends with {mark} misses names: {call}"
     elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
