@@ -216,7 +216,7 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
     start, count = asked.start_line, file.line_count
     is_all = asked.match.strip() and (start, asked.max_lines) == (1, DEFAULT_LINES)
     last = count if is_all else min(start + asked.max_lines - 1, count)
-    inside = _going_on(file, start, last)
+    inside = _inside(file, start, last)
     return [Part(file, start, last, inside=inside, goes_on=True)]
 
 
@@ -275,7 +275,7 @@ def _around(line: int, most: int, file: Text, path: str) -> Part:
     return Part(file, start, start + most - 1, around=heads, goes_on=True)
 
 
-def _going_on(file: Text, start: int, last: int) -> Definition | None:
+def _inside(file: Text, start: int, last: int) -> Definition | None:
     """Return the definition that goes on at `start` and fills most of the lines up to `last`."""
     found = file.outline.around(start) if file.outline and start > 1 else None
     if found is None or found.line >= start:
@@ -293,5 +293,5 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
             left.remove(other)
             start, last = min(part.start, other.start), max(part.last, other.last)
             within = part.definition if (start, last) == (part.start, part.last) else None
-            part = Part(part.file, start, last, within, _going_on(part.file, start, last))
+            part = Part(part.file, start, last, within, _inside(part.file, start, last))
         yield part
