@@ -46,15 +46,14 @@ class Contents:
     guard: Guard
     prefix: str
     texts: Mapping[str, bytes | str] = field(default_factory=dict)
-    _parents: str = ""
-    _directories: list[int] = field(default_factory=list)
-    """The open directories of the names in `_parents`."""
-    _here: int = field(init=False)
-    """The descriptor of the innermost open directory: the start if none is open."""
+    _names: list[str] = field(default_factory=list)
+    """The names of the open directories on the way to the last file."""
+    _open: list[int] = field(default_factory=list)
+    """The start, and the open directories of these names."""
 
     def __enter__(self) -> Self:
         """Open nothing yet: directories are opened when a file needs them."""
-        self._here = self.start
+        self._open = [self.start]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,11 +68,8 @@ class Contents:
         known = Unread.SECRET if secret else self.texts.get(path)
         if known is not None:
             return known
-        parents, _, name = path.rpartition("/")
         try:
-            if parents != self._parents:
-                self._enter(parents)
-            data = read_listed(name, self._here, MAX_FILE_BYTES)
+            data = read_listed(*self._found(path), MAX_FILE_BYTES)
         except NotAFile as error:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
         except PathError:
@@ -86,27 +82,23 @@ class Contents:
 
     def exists(self, path: str) -> bool:
         """Whether anything has the name `path`."""
-        parents, _, name = path.rpartition("/")
         try:
-            self._enter(parents)
-            return bool(HANDLES.lstat(name, self._here))
+            return bool(HANDLES.lstat(*self._found(path)))
         except OSError:
             return False
 
-    def _enter(self, parents: str) -> None:
-        """Open the directory `parents`, a path relative to the start. Raises `OSError`."""
-        names = parents.split("/") if parents else []
-        same = len(commonprefix([names, self._parents.split("/")]))  # noqa: RUF071  # of lists
-        self._close(same)
-        for name in names[same:]:
-            self._here = HANDLES.enter(name, self._here)
-            self._directories.append(self._here)
-            self._parents = f"{self._parents}/{name}" if self._parents else name
+    def _found(self, path: str) -> tuple[str, int]:
+        """Return the name of the file `path`, and the open directory it is in. Raises `OSError`."""
+        *parents, name = path.split("/")
+        if parents != self._names:
+            self._close(len(commonprefix([parents, self._names])))  # noqa: RUF071  # of lists
+            for parent in parents[len(self._names) :]:
+                self._open.append(HANDLES.enter(parent, self._open[-1]))
+                self._names.append(parent)
+        return name, self._open[-1]
 
     def _close(self, kept: int) -> None:
-        """Close all except the first `kept` of the open directories."""
-        for directory in self._directories[kept:]:
+        """Close all except the first `kept` of the directories below the start."""
+        for directory in self._open[kept + 1 :]:
             HANDLES.close(directory)
-        del self._directories[kept:]
-        self._here = self._directories[-1] if self._directories else self.start
-        self._parents = "/".join(self._parents.split("/")[:kept])
+        del self._open[kept + 1 :], self._names[kept:]

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 
 from backstaff.budget import Budget
@@ -46,55 +46,42 @@ def kind_of(status: os.stat_result) -> Kind:
     return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
 
 
+GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
+"""The kinds that a directory itself tells apart: special files are UNKNOWN."""
 Named = tuple[str, Kind]
-"""A name and its kind as the directory has it: special files are UNKNOWN."""
+"""A name and its kind, one of `GROUPS`."""
 
 
-def _chunks(directory: int, budget: Budget) -> Iterator[list[os.DirEntry[str]]]:
-    """Yield the entries of the open `directory` in pieces, in no order.
+def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
+    """The names in the open `directory` for each of `GROUPS`, in no order; nothing is statted.
 
     Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
     `PathError` when the directory cannot be read.
     """
+    found: tuple[list[str], ...] = ([], [], [], [])
+    files, directories, links, special = found
     try:
         with HANDLES.scan(directory) as entries:
             while not budget.expired():
-                yield (chunk := list(islice(entries, budget.STRIDE)))
-                if len(chunk) < budget.STRIDE:
-                    return
+                for entry in (some := list(islice(entries, budget.STRIDE))):
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        directories.append(entry.name)
+                    elif entry.is_symlink():
+                        links.append(entry.name)
+                    else:
+                        special.append(entry.name)
+                if len(some) < budget.STRIDE:
+                    break
     except OSError as error:
         raise path_error(error) from error
+    return found
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names in the open `directory`, in no order. Stops early as `_chunks` does."""
-    return [entry.name for chunk in _chunks(directory, budget) for entry in chunk]
-
-
-Grouped = tuple[list[str], list[str], list[str], list[str]]
-"""The names of the files in a directory, of its directories, its links, and its special files."""
-GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
-"""The kinds of `Grouped`."""
-
-
-def groups_in(directory: int, budget: Budget) -> Grouped:
-    """The names in the open `directory` by kind, in no order; nothing is statted.
-
-    Stops early as `_chunks` does.
-    """
-    found: Grouped = ([], [], [], [])
-    files, directories, links, special = found
-    for chunk in _chunks(directory, budget):
-        for entry in chunk:
-            if entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
-                directories.append(entry.name)
-            elif entry.is_symlink():
-                links.append(entry.name)
-            else:
-                special.append(entry.name)
-    return found
+    """The names that `groups_in` reads."""
+    return [*chain.from_iterable(groups_in(directory, budget))]
 
 
 def entries_in(directory: int, budget: Budget) -> list[Named]:
@@ -104,13 +91,10 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
 
 
 Facts = tuple[int, int, int]
-"""The facts in a listing: mode, size in bytes, modification time in nanoseconds."""
+"""Mode, size in bytes, time of change in nanoseconds: a status takes thirty times as much."""
 MODE, SIZE, MODIFIED_NS = range(3)
 facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
-"""The `Facts` in a status."""
-
 lstat = HANDLES.lstat
-"""The status of a name in an open directory, links not followed. Raises OSError."""
 
 
 def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
@@ -122,10 +106,9 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Facts | None]:
-    """Yield the facts of each of `names` in the open `directory`. Links are not followed.
+    """Yield the facts of each of `names` in the open `directory`, links not followed.
 
-    A name has None if the system refuses its status or the time is up. Statuses are not kept,
-    because one is thirty times as big as its facts.
+    A name has None if the system refuses its status or the time is up.
     """
     late = False
     for number, name in enumerate(names):

@@ -1,8 +1,8 @@
 """Reading the head of one regular file, without waiting and never more than asked for.
 
-The name is statted before it is opened, as opening alone can do something to a device. It is opened
-without waiting for a writer, a carrier or a lease. Then the open file is statted, as another may
-have taken the name in between. So a fifo, a terminal or `/dev/zero` always ends in an error.
+The name is statted before it is opened, as opening alone can do something to a device, and again
+when it is open, as another file may have taken the name in between. So a fifo, a terminal or
+`/dev/zero` always ends in an error.
 """
 
 import os
@@ -29,10 +29,7 @@ class Content(NamedTuple):
 
 
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
-    """At most `most` bytes of the regular file `name` in the open `directory`.
-
-    Raises `PathError`.
-    """
+    """At most `most` bytes of the file `name` in the open `directory`. Raises `PathError`."""
     with opened(name, directory, follow=follow) as (descriptor, status):
         head = _first(descriptor, min(most, status.st_size))
     return Content(head, status, status.st_size <= most)
@@ -41,9 +38,9 @@ def read(name: str, directory: int, most: int, *, follow: bool = False) -> Conte
 def read_listed(name: str, directory: int, most: int) -> bytes | None:
     """All of the file `name`, or None if it has more than `most` bytes.
 
-    Raises `PathError`, `OSError`. A listing of the open `directory` has just called it a regular
-    file, so it is not statted before it is opened. If anything else has the name by now, it is
-    neither followed nor waited for nor read.
+    A listing of the open `directory` has just called it a regular file, so it is not statted before
+    it is opened. If anything else has the name by now, it is neither followed nor waited for nor
+    read. Raises `PathError` and `OSError`.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:

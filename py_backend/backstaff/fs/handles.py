@@ -1,10 +1,8 @@
-"""Open directories as handles, and questions about single names in them.
+"""Descriptors of open directories, and questions about single names in them.
 
-A *handle* is the descriptor of one open directory. It leads to the directory that was entered, even
-if that is renamed or another takes its name. `HANDLES` is the one instance that all modules use, so
-that a test can count or delay each question.
-
-The supported systems are Linux, macOS and the BSDs: Windows has no descriptors of directories.
+A descriptor leads to the directory that was entered, even if that is renamed or another takes its
+name. `HANDLES` is the one instance that all modules use, so that a test can count or delay each
+question. The systems are Linux, macOS and the BSDs: Windows has no descriptors of directories.
 """
 
 import os
@@ -24,21 +22,17 @@ DEEPEST = 100
 """Maximum number of directories that a walk holds open: four walks leave half of 1,024."""
 
 
-_scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir
-
-
 class Descriptors:
-    """Descriptors of directories. A swap of names changes nothing about an open descriptor.
+    """The questions. `name` is a single name, and none is looked up twice. All raise OSError.
 
-    Every method raises OSError. `name` is a single name, and none is looked up twice. So renaming
-    at full speed did not get out of the root in millions of tries. Only git's own files and its
-    rules are asked for by paths, which can lead above the root. No answer shows them.
+    So renaming at full speed did not get out of the root in millions of tries. Only git's own files
+    and its rules are asked for by paths, which can lead above the root. No answer shows them.
     """
 
     # A walk calls these for every directory, and a method around them would take as long again.
     duplicate: Callable[[int], int] = staticmethod(os.dup)
     close: Callable[[int], None] = staticmethod(os.close)
-    scan: Callable[[int], "os._ScandirIterator[str]"] = staticmethod(_scan)
+    scan: "Callable[[int], os._ScandirIterator[str]]" = staticmethod(os.scandir)  # type: ignore[assignment]  # an overload
     status: Callable[[int], os.stat_result] = staticmethod(os.fstat)
 
     def root(self, path: str) -> int:
@@ -58,8 +52,7 @@ class Descriptors:
         try:
             return os.open(".", _LIST, dir_fd=directory)
         except PermissionError:
-            held = _HELD % directory
-            if not os.path.exists(held):
+            if not os.path.exists(held := _HELD % directory):
                 raise
             return os.open(held, _LIST & ~os.O_NOFOLLOW)
 
@@ -69,8 +62,7 @@ class Descriptors:
 
     def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
         """The status of each of `names`, as `lstat` has it."""
-        ask = os.stat
-        return [ask(name, dir_fd=directory, follow_symlinks=False) for name in names]
+        return [os.stat(name, dir_fd=directory, follow_symlinks=False) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
         """The status of `name`. A link is followed, wherever it leads."""

@@ -67,10 +67,10 @@ class _Held:
 class Place(_Held):
     """A file or directory inside the root, held open. Use it as a context manager.
 
-    `path` is absolute and real, without a trailing slash (except "/"); `relative` is the same
-    from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
-    is a directory, else of the directory that holds it under `name`. `through_link` says that the
-    last component of the path as it was `given` was a symbolic link.
+    `path` is absolute and real, and `relative` is the same from the root on, "." for the root.
+    `directory` is the descriptor of the place itself if it is a directory, else of the directory
+    that holds it under `name`. `through_link` says that the last component of the path as it was
+    `given` was a symbolic link.
     """
 
     root: "Root"
@@ -159,7 +159,8 @@ class Root(_Held):
         """
         text = _checked(text)
         try:
-            resolution = _Resolution(self, text, [HANDLES.duplicate(self._open[0])])
+            descriptor = HANDLES.duplicate(self._open[0])
+            resolution = _Resolution(self, text, [descriptor], [*self.components])
             with _Held(resolution.stack):
                 return resolution.run()
         except OSError as error:
@@ -194,65 +195,63 @@ class Root(_Held):
 class _Resolution:
     """The state of resolving one path.
 
-    `pending` are the components ahead. `stack` has a descriptor for the root and for each name in
-    `names`. `above` is None inside the root. Outside, it has the names of the ancestor of the root
-    that the path has reached, which is not touched.
+    `pending` are the components ahead, and `position` are those of the absolute path that is
+    reached. Inside the root, `stack` has a descriptor for the root and one for each directory
+    below it on the way. Above the root, only names of its own ancestors are passed, untouched.
     """
 
     root: Root
     text: str
     stack: list[int]
+    position: list[str]
     pending: deque[str] = field(default_factory=deque)
-    names: list[str] = field(default_factory=list)
-    above: list[str] | None = None
     links: int = 0
     retries: int = 0
     must_be_directory: bool = False
     through_link: bool = False
 
     def run(self) -> Place:
-        words: list[str] | None = components(self.text)
-        if self.text.startswith("/"):
-            words = self.root.within(components(self.text))
-        if words is not None and self._leads_out(self.root.components, words):
-            raise OutsideRoot(_OUTSIDE)
         self._take(self.text)
-        name, leaf = ".", None
+        if self._is_inside() and self._leads_out(self.pending):
+            raise OutsideRoot(_OUTSIDE)
+        leaf = None
         for _ in range(MAX_STEPS):
             if not self.pending:
                 break
             name = self.pending.popleft()
-            if self.above is not None:
-                above = self.above[:-1] if name == ".." else [*self.above, name]
-                if above != self.root.components[: len(above)]:
-                    raise OutsideRoot(_OUTSIDE)
-                self.above = None if above == self.root.components else above
-            elif name == "..":
+            if name == "..":
                 self._step_up()
-            else:
+            elif self._is_inside():
                 leaf = self._step_into(name)
+            elif name == self.root.components[len(self.position)]:
+                self.position.append(name)
+            else:
+                raise OutsideRoot(_OUTSIDE)
         else:
             raise PathError("the path has too many components")
-        if self.above is not None:
+        if not self._is_inside():
             raise OutsideRoot(_OUTSIDE)
         if leaf:
-            self.names.append(name)
+            self.position.append(name)
+        below = self.position[len(self.root.components) :]
         status = leaf or HANDLES.status(self.stack[-1])
-        descriptor = self.stack.pop()
         return Place(
             root=self.root,
             given=self.text,
-            path=_absolute(self.root.components + self.names),
-            relative="/".join(self.names) or ".",
-            name=self.names[-1] if self.names else ".",
-            directory=descriptor,
+            path=_absolute(self.position),
+            relative="/".join(below) or ".",
+            name=below[-1] if below else ".",
+            directory=(descriptor := self.stack.pop()),
             status=status,
             through_link=self.through_link,
             _open=[descriptor],
         )
 
-    def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
-        names = components(os.path.normpath(_absolute([*start, *words])))
+    def _is_inside(self) -> bool:
+        return len(self.position) >= len(self.root.components)
+
+    def _leads_out(self, words: Iterable[str]) -> bool:
+        names = components(os.path.normpath(_absolute([*self.position, *words])))
         return names[: len(self.root.components)] != self.root.components
 
     def _take(self, text: str) -> None:
@@ -263,19 +262,17 @@ class _Resolution:
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
-            while self.names:
-                self._step_up()
+            while len(self.stack) > 1:
+                HANDLES.close(self.stack.pop())
             inside = self.root.within(words)
-            self.above = [] if inside is None else None
+            self.position = [] if inside is None else [*self.root.components]
             words = words if inside is None else inside
         self.pending.extendleft(reversed(words))
 
     def _step_up(self) -> None:
-        if self.names:
+        if len(self.stack) > 1:
             HANDLES.close(self.stack.pop())
-            self.names.pop()
-        elif self.root.components:
-            self.above = self.root.components[:-1]
+        del self.position[-1:]  # "/.." is "/"
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
@@ -285,7 +282,7 @@ class _Resolution:
             if error.errno not in _NOT_A_PLAIN_DIRECTORY:
                 raise self._missing(name, error) from error
         else:
-            self.names.append(name)
+            self.position.append(name)
             return None
         try:
             status = lstat(name, self.stack[-1])
@@ -312,10 +309,10 @@ class _Resolution:
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
-        if self._leads_out(self.root.components + self.names, [name, *self.pending]):
+        if self._leads_out([name, *self.pending]):
             return OutsideRoot(_OUTSIDE)
-        new = not self.must_be_directory and ".." not in self.pending
-        relative = "/".join((*self.names, name, *self.pending)) if new else ""
+        below = *self.position[len(self.root.components) :], name, *self.pending
+        relative = "" if self.must_be_directory or ".." in self.pending else "/".join(below)
         return NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
 

@@ -1,10 +1,9 @@
 """The one walk: pre-order below an open directory, by descriptor, never through a link.
 
 Each directory is opened by its name relative to the descriptor of its parent, with O_NOFOLLOW. So a
-directory that is swapped for a link meanwhile is not entered; it counts as unreadable. Nothing is
-statted unless the caller asks. The caller orders each directory and chooses those to enter, so it
-can stop anywhere. The walk holds a descriptor for each level, `DEEPEST` at most. A deeper directory
-counts as unreadable; a walk that starts there can read it.
+directory that is swapped for a link meanwhile is not entered; it counts as unreadable. The caller
+orders each directory and chooses those to enter, and nothing is statted. The walk holds a
+descriptor for each level, `DEEPEST` at most; a deeper directory counts as unreadable.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -18,9 +18,10 @@ HEAD_BYTES = 8 << 10
 """Number of bytes at the start in which a NUL makes a file binary (read 5)."""
 COOKIE_BYTES = 1 << 10
 """Bytes at the start in which a cookie may stand; only their first two lines count."""
-
 MAX_NAME = 64
 """Maximum length of the name of an encoding; Emacs's longest has 30 characters."""
+MAX_SUGGESTIONS = 3
+"""Maximum number of encodings that an error suggests."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -50,10 +51,7 @@ _COMMON_NAMES = {"iso8859-1": "latin-1"}
 
 _WESTERN = ("cp1252", "latin-1")
 _EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
-MAX_SUGGESTIONS = 3
-"""Maximum number of encodings that an error suggests."""
-
-# The magic numbers of files, at the start. The extension of a name tells more rarely met kinds.
+# The first bytes of binary files. The extension of a name tells more rarely met kinds.
 _KINDS = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -62,10 +60,8 @@ _KINDS = (
     (b"\x7fELF", "ELF"),
     (b"PK\x03\x04", "zip"),
     (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bzip2"),
     (b"\xfd7zXZ\0", "xz"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"7z\xbc\xaf\x27\x1c", "7z"),
     (b"SQLite format 3\0", "SQLite"),
 )
 

@@ -1,7 +1,7 @@
 r"""The text of a file, or of the unsaved buffer in its place: decoded, hashed, lines counted.
 
-It is read in pieces through a descriptor that the sandbox opened, and only a window is kept. So a
-file of a gibibyte takes no more memory than one of a kibibyte.
+It is read in pieces, and only a window is kept of a large one: a file of a gibibyte takes no more
+memory than one of a mebibyte.
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line, except in a text
 without any `\n`, of an old Macintosh (search 1).
@@ -68,10 +68,10 @@ class Line:
 
 @dataclass(slots=True)
 class Window:
-    """Keeps `count` lines of a text from the line `start` on, and with `whole` all of the text.
+    """Keeps `count` lines of a text from the line `start` on.
 
-    The first line keeps up to `limit` bytes, because it may be shown alone. No text is kept that is
-    too large for an outline.
+    The first line keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text
+    and its outline are wanted as well; no text is kept that is too large for an outline.
     """
 
     start: int
@@ -79,15 +79,12 @@ class Window:
     limit: int
     whole: bool = False
     lines: list[Line] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
 
     def take(self, text: str, first: int, last: int) -> None:
         r"""Take the next piece of a text, which begins somewhere in line `first`.
 
         It ends in line `last`, and its lines end with `\n` only.
         """
-        if self.whole:
-            self.pieces.append(text)
         end = self.start + self.count
         if first < end and last >= self.start:
             pieces = text.split("\n")
@@ -130,22 +127,18 @@ def read(path: str, window: Window, context: Context, encoding: str = "") -> Tex
     """
     with ExitStack() as stack:
         source = _opened(path, context, stack)
-        limit: int = context.settings.max_file_bytes
-        if source.size > limit:
-            allowed = (
-                f"{source.size} bytes ({show_size(source.size)}), more than the {limit} allowed"
-            )
-            remedy = f"a person can raise max_file_bytes in [tools.{TABLE}] of the settings"
-            sizes = {"size_bytes": source.size, "limit_bytes": limit}
-            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", f"it has {allowed}; {remedy}", **sizes)
-        unknown = "lines were counted"
+        had, most = source.size, context.settings.max_file_bytes
+        if had > most:
+            problem = f"it has {had} bytes ({show_size(had)}), more than the {most} allowed"
+            problem += f"; a person can raise max_file_bytes in [tools.{TABLE}] of the settings"
+            sizes = {"size_bytes": had, "limit_bytes": most}
+            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", problem, **sizes)
         try:
             found = _read(source, path, window, encoding)
-            unknown = "definitions were known"
             made = outline(found.text, found.path, context.budget) if found.text else None
         except DeadlineExceeded as error:
-            problem = f"the time was up before its {unknown}: allow the call more time"
-            raise DeadlineExceeded(f"The file was not read, as {problem}") from error
+            problem = "The file was not read, as the time was up: allow the call more time"
+            raise DeadlineExceeded(problem) from error
         return replace(found, outline=made)
 
 
@@ -207,19 +200,17 @@ def _read(source: _Source, path: str, window: Window, encoding: str) -> Text:
             # Only at the end of a text is it known to have no line feed: it is read again.
             return text if text.eol != "cr" else _decoded(source, name, window, "\r")
         except _Undecodable as error:
-            failures[name] = error.offset
+            failures[name] = error.args[0]
     if b"\0" in head:
         offset, told = head.index(b"\0"), kind(head)
-        problem = f"it is binary: byte {offset} is NUL" + (
-            f"; it begins like {told}" if told else ""
-        )
+        problem = f"it is binary: byte {offset} is NUL" + f"; it begins like {told}" * bool(told)
         raise _refusal(path, "BINARY_NOT_SUPPORTED", problem, offset=offset, kind=told or None)
     offset = max(at for name, at in failures.items() if name.startswith("utf-8"))
-    source.stream.seek(max(0, offset - SAMPLE_BYTES))
-    likely = suggestions(source.stream.read(offset - source.stream.tell() + SAMPLE_BYTES) or b"")
-    tried = "".join(
-        f" nor {name} (byte {at})" for name, at in failures.items() if not name.startswith("utf-8")
-    )
+    start = max(0, offset - SAMPLE_BYTES)
+    source.stream.seek(start)
+    likely = suggestions(source.stream.read(offset + SAMPLE_BYTES - start) or b"")
+    others = [one for one in failures.items() if not one[0].startswith("utf-8")]
+    tried = "".join(f" nor {name} (byte {at})" for name, at in others)
     problem = f"its encoding is not known: it is not UTF-8 (byte {offset}){tried}"
     remedy = " or ".join(f'encoding="{name}"' for name in likely)
     problem += f"; call again with encoding, perhaps {remedy}"
@@ -227,17 +218,13 @@ def _read(source: _Source, path: str, window: Window, encoding: str) -> Text:
 
 
 class _Undecodable(Exception):
-    """The byte at `offset` cannot be decoded."""
-
-    def __init__(self, offset: int) -> None:
-        super().__init__()
-        self.offset = offset
+    """The byte at the offset that is its argument cannot be decoded."""
 
 
 def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> Text:
     r"""Read `source` in the encoding `name`. Its lines end at `\n` and at `end`."""
-    window = replace(window, lines=[], pieces=[])
-    window.whole = window.whole and source.size <= MAX_CHARACTERS
+    window, kept = replace(window, lines=[]), list[str]()
+    is_kept = window.whole and source.size <= MAX_CHARACTERS
     digest, length, count, is_empty = hashlib.sha256(), 0, 1, True
     decoder = codecs.getincrementaldecoder(name)("strict")
     whole_ends = IncrementalNewlineDecoder(decoder, translate=False)  # it never splits a `\r\n`
@@ -254,8 +241,8 @@ def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> T
         text = text.replace(end, "\n")
         first, count = count, count + text.count("\n")
         window.take(text, first, count)
+        kept += [text] * is_kept
     ends = whole_ends.newlines  # one end, or several
-    eol = "mixed" if isinstance(ends, tuple) else _ENDS[ends]
     return Text(
         path=source.path,
         source=source.origin,
@@ -263,8 +250,8 @@ def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> T
         byte_length=length,
         line_count=0 if is_empty else count,
         encoding=name,
-        eol=Keyword(eol),
+        eol=Keyword("mixed" if isinstance(ends, tuple) else _ENDS[ends]),
         revision=digest.hexdigest()[:REVISION_DIGITS],
         lines=[] if is_empty else window.lines,
-        text="".join(window.pieces),
+        text="".join(kept),
     )

@@ -13,8 +13,8 @@ MAX_NOTE = 1000
 """Maximum number of bytes of a note: a path in it can have thousands."""
 EXAMPLES, MAX_EXAMPLES = 5, 500
 """Maximum number of examples in a note, and of their bytes in all."""
-REMEDY_SHARE = 4
-"""Maximum share of the limit that the name of another call takes: one in this many."""
+MAX_CALL, CALL_SHARE = 500, 4
+"""Maximum number of bytes of another call's name, and one in this many of the limit."""
 
 
 def size(text: str) -> int:
@@ -80,7 +80,7 @@ def omitted(things: str, limit: int, remedy: str = "") -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return `text` in at most `limit` bytes: the first lines that fit, and `[cut to 500 bytes]`.
+    """Return the first lines of `text` that fit into `limit` bytes, and `[cut to 500 bytes]`.
 
     If no line fits, that is the beginning of the first. The limit is at least `LEAST`.
     """
@@ -131,13 +131,11 @@ def paths_in_a_note(paths: Sequence[str], end: str = "") -> str:
 
 
 def all_files(path: str, limit: int, named: Callable[[str], str]) -> str | None:
-    """Return the call that lists all files below `path`, page by page.
+    """Return the call of workspace/search_files that lists all files below `path`, page by page.
 
-    For example `workspace/search_files {"path": "src", "query": "**", ...}`, or None if the call
-    takes too much of a text of `limit` bytes, or if its reader does not have the tool. `named` is
-    the context's.
+    It is None if it takes too much of the `limit`, or if the reader has no such tool (`named`).
     """
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": "**", "kind": "glob", "include_ignored": True}
     call = f"{(name := named('workspace/search_files'))} {json.dumps(arguments)}"
-    return call if name and len(call) <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None
+    return call if name and len(call) <= min(MAX_CALL, limit // CALL_SHARE) else None

@@ -77,10 +77,8 @@ COMMANDS: Refusals = {
 
 def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> ToolError:
     """Return the tool's error for `error`, met on the way to `path`, in the words of `refusals`."""
-    fault = error.fault
-    if fault not in refusals:
-        fault = _GENERAL.get(fault, Fault.OTHER)
-    entry = refusals[fault]
+    other = _GENERAL.get(error.fault, Fault.OTHER)
+    entry = refusals[error.fault if error.fault in refusals else other]
     code, sentence = (error.code, entry) if isinstance(entry, str) else entry
     message = sentence.format(path=quote(path), error=error.message, **words)
     return ToolError(code, message, **error.details)

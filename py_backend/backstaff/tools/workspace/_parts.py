@@ -3,8 +3,6 @@
 A long definition stands for itself by some of its lines, and `match` chooses the lines of a part
 (contract 007). A long class shows its own lines and a row for each member. A long function shows
 its beginning, and the lines around the one that was asked for.
-
-The limits of all that workspace/read_file reads stand here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,53 +16,52 @@ from backstaff.render.lines import plural, size
 from backstaff.render.names import quote
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition
-from backstaff.tool import Context, argument
+from backstaff.tool import Context, Result, argument
+from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._symbols import (
     MAX_FOUND,
     Defined,
+    definition_data,
     in_project,
+    lines_of,
     listed,
     near,
 )
 
-DEFAULT_LINES, MAX_LINES = 200, 500
-"""The default and the maximum of `max_lines`."""
-MAX_RANGES = 20
-"""Maximum number of items of `ranges`."""
-MAX_TEXT_BYTES = 4 << 20
-"""Maximum number of bytes of a text. It is sent three times, and a frame holds 16 MiB."""
-MEMBER_BYTES = 100
-"""Maximum number of bytes of a member's own line in the row for it."""
-MAX_TOGETHER = 3
-"""Maximum number of definitions with one name that are read at once; more are listed."""
-GAP = 3
-"""Maximum number of lines between two parts of a file that become one part."""
-LONG = 100
-"""Maximum number of lines of a definition that is shown whole in any case."""
-WHOLE_SHARE = 3
-"""A long function is shown whole in a third of the limit of the answer."""
+DEFAULT_LINES, MAX_LINES, MAX_RANGES = 200, 500, 20
+"""The default and the maximum of `max_lines`, and the maximum number of items of `ranges`."""
+MAX_TOGETHER, GAP = 3, 3
+"""Maximum number of definitions with one name that are read at once, since more are listed; and of
+lines between two parts of a file that become one part."""
+LONG, WHOLE_SHARE = 100, 3
+"""Maximum number of lines of a definition that is shown whole in any case. A longer function is if
+it takes a third of the limit of the answer."""
 BEGINNING, AROUND, NEAR = 20, 15, 3
 """Number of lines at the beginning of a long function; on each side of a line that was asked for;
 and on each side of one that matches."""
-SHORT_SHARE = 10
-"""A part that takes a tenth of the limit comes whole, wherever it stands."""
-NAMED_BYTES = 100
-"""Number of bytes that are kept for the name of a missing part."""
-MAX_LEFT_OUT, NAMES_SHARE = 5, 4
-"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
-quarter, that they take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """An item of `ranges`. A call without ranges is one as well."""
+    """What to read of a file: an item of `ranges`, or a call without these."""
 
-    path: str = argument("A file.", absent="")
-    start_line: int = argument("Its first line.", absent=1, minimum=1)
-    max_lines: int = argument("Lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
-    symbol: str = argument("A definition.", absent="")
-    around: int | None = argument("A line of one.", minimum=1)
-    match: str = argument("A regexp.", absent="")
+    path: str = argument(
+        'Workspace-root-relative file path to read (e.g., "src/main.ts").', absent=""
+    )
+    start_line: int = argument(
+        "1-based start line of the returned window (default: 1).", default=1, minimum=1
+    )
+    max_lines: int = argument(
+        "Maximum number of lines to return (default: 200).",
+        default=DEFAULT_LINES,
+        minimum=1,
+        maximum=MAX_LINES,
+    )
+    symbol: str = argument(
+        "Definition to read, such as Server.run; without path, wherever it is.", absent=""
+    )
+    around: int | None = argument("A line: read the definition around it.", minimum=1)
+    match: str = argument("Only lines that match this regexp.", absent="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,8 @@ class Part:
     """The lines of `file` from `start` to `last`: those of `definition`, or a window.
 
     The definition `inside` goes on at the first line of the window. The definitions `around` begin
-    above it. An excerpt has words `about` it, and shows the lines `chosen` and the `members`.
+    above it. An excerpt has words `about` it, and shows the lines `chosen` and the `members`. With
+    `goes_on` the lines behind the last one may be asked for next.
     """
 
     file: Text
@@ -84,20 +82,24 @@ class Part:
     about: str = ""
     chosen: Sequence[int] = ()
     members: Sequence[Definition] = ()
+    goes_on: bool = False
 
     @property
     def lines(self) -> range:
-        """The numbers of its lines."""
+        """The numbers of its lines, of which an excerpt shows the `chosen` ones alone."""
         return range(self.start, self.last + 1)
+
+    def end(self) -> int:
+        """Return the last line that can be shown after a part of it."""
+        return self.file.line_count if self.goes_on else self.last
 
     def asked(self, start: int | None = None) -> dict[str, object]:
         """Return an item of `ranges` that asks for it, or for its lines from `start` on."""
-        path: dict[str, object] = {"path": self.file.path}
         if self.definition and start is None:
-            return path | {"symbol": self.definition.qualified}
-        first = self.start if start is None else start
+            return {"path": self.file.path, "symbol": self.definition.qualified}
+        first = start or self.start
         most = min(max(self.last - first + 1, 1), MAX_LINES)
-        return path | {"start_line": first, "max_lines": most}
+        return {"path": self.file.path, "start_line": first, "max_lines": most}
 
     def touches(self, other: "Part") -> bool:
         """Return True if at most `GAP` lines of one file, whose text is kept, are between them."""
@@ -107,14 +109,19 @@ class Part:
 
 
 class Several(ToolError):
-    """More definitions were found with a name than are read at once."""
+    """More definitions `found` than are read at once. `head` says so."""
 
-    def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
-        least = "At least " if len(found) == MAX_FOUND else ""
-        self.head = f"{least}{len(found)} definitions have the name {quote(symbol)}"
-        message = f"{self.head}: {listed(found)}; give path and the whole name"
+    def __init__(self, head: str, found: Sequence[Defined]) -> None:
+        message = f"{head}: {listed(found)}; give path and the whole name"
         super().__init__(ErrorCode.INVALID_ARGUMENT, message)
-        self.found = found
+        self.head, self.found = head, found
+
+    def listing(self) -> Result:
+        """Return an answer that lists them, for a call that asks for nothing else."""
+        rows = [f"{path_in_text(one.path)} {lines_of(one.definition)}\n" for one in self.found]
+        data = [{"path": one.path} | definition_data(one.definition) for one in self.found]
+        head = f"{self.head}; give path and the whole name, or start_line:\n"
+        return Result(text=head + "".join(rows), data={"definitions": data})
 
 
 def answers(
@@ -127,13 +134,16 @@ def answers(
     found: list[Part] = []
     for asked in ranges:
         try:
-            found += parts(replace(asked, path=asked.path or path), read, context, limit)
+            one = parts(replace(asked, path=asked.path or path), read, context, limit)
+            found += [replace(part, goes_on=False) for part in one]
         except ToolError as error:
             yield from merged(found)
             found = []
-            is_secret = error.code == ErrorCode.APPROVAL_REQUIRED
-            remedy = "; ask for it with path alone, so that the user can allow it" * is_secret
-            yield ToolError(error.code, error.message + remedy)
+            if error.code == ErrorCode.APPROVAL_REQUIRED:  # a yes is about one file
+                remedy = "; ask for it with path alone, so that the user can allow it"
+                yield ToolError(ErrorCode.INVALID_ARGUMENT, error.message + remedy)
+            else:
+                yield error
     yield from merged(found)
 
 
@@ -149,10 +159,7 @@ def parts(asked: Range, read: Callable[[str], Text], context: Context, limit: in
 
 
 def _shortened(part: Part, around: int | None, limit: int) -> Part:
-    """Return the excerpt that stands for `part`, or `part` itself if it is not long.
-
-    `around` is the line that was asked for, and `limit` that of the answer in bytes.
-    """
+    """Return the excerpt that stands for `part`, or `part` itself if it is not long."""
     definition, outline, lines = part.definition, part.file.outline, part.lines
     if definition is None or outline is None or len(lines) <= LONG:
         return part
@@ -163,9 +170,9 @@ def _shortened(part: Part, around: int | None, limit: int) -> Part:
         own = [at for at in lines if at not in within and text[at - 1].strip()]
         about = "its own lines, and the lines of its members"
         return replace(part, about=about, chosen=own, members=members)
-    if size("\n".join(text[lines.start - 1 : lines.stop - 1])) < limit // WHOLE_SHARE:
+    if size("\n".join(text[part.start - 1 : part.last])) < limit // WHOLE_SHARE:
         return part
-    shown, about = {*lines[: definition.line - lines.start + BEGINNING]}, "its beginning"
+    shown, about = {*lines[: definition.line - part.start + BEGINNING]}, "its beginning"
     if around is not None:
         shown |= {at for at in range(around - AROUND, around + AROUND + 1) if at in lines}
         about += f", and lines around {around}"
@@ -173,10 +180,7 @@ def _shortened(part: Part, around: int | None, limit: int) -> Part:
 
 
 def _matching(part: Part, pattern: str, context: Context) -> Part:
-    """Return the excerpt of the lines that `pattern` matches, those near them, and the head.
-
-    Raises `ToolError` if it is no regular expression, or takes too long.
-    """
+    """Return the excerpt of the lines that `pattern` matches, those near them, and the head."""
     file, lines = part.file, part.lines
     if file.line_count and not file.text:
         problem = f"Path {quote(file.path)} is too large for 'match'"
@@ -191,81 +195,87 @@ def _matching(part: Part, pattern: str, context: Context) -> Part:
     numbers = [at for at in found if at in lines]
     shown = {near for at in numbers for near in range(at - NEAR, at + NEAR + 1) if near in lines}
     shown |= {part.definition.line} if part.definition else set()
-    count = plural(len(numbers), "line") if numbers else "no line"
-    return replace(part, about=f"{count} for {quote(pattern)}", chosen=sorted(shown))
+    about = f"{plural(len(numbers), 'line') if numbers else 'no line'} for {quote(pattern)}"
+    return replace(part, about=about, chosen=sorted(shown), goes_on=False)
 
 
 def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[Part]:
     if not (asked.symbol.strip() or asked.path.strip()):
         message = "Argument 'path' is missing; without it, give 'symbol' or 'ranges'"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    if asked.symbol.strip() and not asked.path:
-        found, unread = in_project(asked.symbol, context)
-        if not found and unread:
-            message = f"No file that was read defines {quote(asked.symbol)}: {unread}"
-            raise ToolError(ErrorCode.NOT_FOUND, message)
-        if not found:
-            problem = f"No file of the project defines {quote(asked.symbol)}"
-            words = "; {} with definitions=true finds a part of a name"
-            remedy = context.hint(words, "workspace/regexp_search")
-            message = f"{problem}, in the languages that are known{remedy}"
-            raise ToolError(ErrorCode.NOT_FOUND, message)
-        if len({(one.path, one.definition.qualified) for one in found}) > 1:
-            raise Several(asked.symbol, found)
+    if not asked.path:
+        one = _anywhere(asked.symbol, context)
         # With the whole name: the file may define others whose names end alike.
-        asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)
+        asked = replace(asked, path=one.path, symbol=one.definition.qualified)
     file = read(asked.path)
     if asked.symbol.strip():
-        return [_of(file, one) for one in _named(asked.symbol, file, context)]
+        named = _named(asked.symbol, file, context)
+        return [Part(file, one.first_line, one.last_line, one) for one in named]
     if asked.around is not None:
         return [_around(asked.around, asked.max_lines, file, asked.path)]
-    count = file.line_count
-    is_all = asked.match.strip() and (asked.start_line, asked.max_lines) == (1, DEFAULT_LINES)
-    last = count if is_all else min(asked.start_line + asked.max_lines - 1, count)
-    return [Part(file, asked.start_line, last, inside=_going_on(file, asked.start_line, last))]
+    start, count = asked.start_line, file.line_count
+    is_all = asked.match.strip() and (start, asked.max_lines) == (1, DEFAULT_LINES)
+    last = count if is_all else min(start + asked.max_lines - 1, count)
+    inside = _inside(file, start, last)
+    return [Part(file, start, last, inside=inside, goes_on=True)]
 
 
-def _of(file: Text, definition: Definition) -> Part:
-    return Part(file, definition.first_line, definition.last_line, definition)
+def _anywhere(symbol: str, context: Context) -> Defined:
+    found, unread = in_project(symbol, context)
+    if not found:
+        problem = f"No file that was read defines {quote(symbol)}: {unread}"
+        if not unread:
+            words = "; {} with definitions=true finds a part of a name"
+            remedy = context.hint(words, "workspace/regexp_search")
+            problem = f"No file of the project defines {quote(symbol)}"
+            problem += f", in the languages that are known{remedy}"
+        raise ToolError(ErrorCode.NOT_FOUND, problem)
+    if len({(one.path, one.definition.qualified) for one in found}) > 1:
+        raise _several(symbol, found)
+    return found[0]
+
+
+def _several(symbol: str, found: Sequence[Defined]) -> Several:
+    least = "At least " if len(found) == MAX_FOUND else ""
+    return Several(f"{least}{len(found)} definitions have the name {quote(symbol)}", found)
 
 
 def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
-    path = file.path
-    if file.outline is None or not file.outline.definitions:
+    outline, subject = file.outline, f"Path {quote(file.path)}"
+    if outline is None or not outline.definitions:
         problem = "has no definitions that are known here"
-        if file.outline and file.outline.problem:
-            problem = f"has no definitions, because it {file.outline.problem}"
-        problem += ": give start_line and max_lines"
-        raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(path)} {problem}")
-    found = file.outline.named(symbol)
+        if outline and outline.problem:
+            problem = f"has no definitions, because it {outline.problem}"
+        raise ToolError(ErrorCode.NOT_FOUND, f"{subject} {problem}: give start_line and max_lines")
+    found = outline.named(symbol)
     if not found:
-        message = f"Path {quote(path)} defines no {quote(symbol)}"
-        likely = near(file.outline, symbol, context.budget)
-        elsewhere = listed(in_project(symbol, context)[0])
+        likely, elsewhere = near(outline, symbol, context.budget), in_project(symbol, context)[0]
+        message = f"{subject} defines no {quote(symbol)}"
         message += f"; the nearest names: {likely}" if likely else ""
-        message += f"; it is defined in {elsewhere}" if elsewhere else ""
+        message += f"; it is defined in {listed(elsewhere)}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)
     if len(found) > MAX_TOGETHER:
-        raise Several(symbol, [Defined(path, one) for one in found])
+        raise _several(symbol, [Defined(file.path, one) for one in found])
     return found
 
 
 def _around(line: int, most: int, file: Text, path: str) -> Part:
-    count = file.line_count
+    count, outline = file.line_count, file.outline
     if line > count:
-        problem = f"has no line {line}, as it has {count}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Path {quote(path)} {problem}")
-    found = file.outline.around(line) if file.outline else None
-    if found and found.last_line - found.first_line < most:
-        return _of(file, found)
-    low, high = (found.first_line, found.last_line) if found else (1, count)
-    start = max(low, min(line - most // 2, high - most + 1))
-    above = (*file.outline.above(found), found) if file.outline and found else ()
-    heads = [one for one in above if one.line < start]
-    return Part(file, start, min(count, start + most - 1), around=heads)
+        problem = f"Path {quote(path)} has no line {line}, as it has {count}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
+    found = outline.around(line) if outline else None
+    if outline is None or found is None:
+        start = max(1, min(line - most // 2, count - most + 1))
+        return Part(file, start, min(count, start + most - 1), goes_on=True)
+    if found.last_line - found.first_line < most:
+        return Part(file, found.first_line, found.last_line, found)
+    start = max(found.first_line, min(line - most // 2, found.last_line - most + 1))
+    heads = [one for one in (*outline.above(found), found) if one.line < start]
+    return Part(file, start, start + most - 1, around=heads, goes_on=True)
 
 
-def _going_on(file: Text, start: int, last: int) -> Definition | None:
+def _inside(file: Text, start: int, last: int) -> Definition | None:
     """Return the definition that goes on at `start` and fills most of the lines up to `last`."""
     found = file.outline.around(start) if file.outline and start > 1 else None
     if found is None or found.line >= start:
@@ -283,5 +293,5 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
             left.remove(other)
             start, last = min(part.start, other.start), max(part.last, other.last)
             within = part.definition if (start, last) == (part.start, part.last) else None
-            part = Part(part.file, start, last, within, _going_on(part.file, start, last))
+            part = Part(part.file, start, last, within, _inside(part.file, start, last))
         yield part

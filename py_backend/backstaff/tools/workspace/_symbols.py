@@ -66,13 +66,9 @@ def definition_data(definition: Definition) -> dict[str, object]:
 
 def near(made: Outline, symbol: str, budget: Budget) -> str:
     """Return the names in `made` most like `symbol`, with their lines; "" if none is."""
-    parts = names_in(symbol)
-    wanted = parts[-1].lower() if parts else ""
+    wanted = (names_in(symbol) or [""])[-1].lower()
     by_name = {one.name: one for one in reversed(made.definitions)}
-    part_of = [
-        one for one in by_name if wanted and (wanted in one.lower() or one.lower() in wanted)
-    ]
-    likely = [one for one in part_of if len(one) * 3 > len(wanted)]
+    likely = [one for one in by_name if wanted and wanted in one.lower()]
     likely += similar(wanted, list(by_name), budget)
     found = [by_name[name] for name in dict.fromkeys(likely)][:MAX_NEAR]
     return some_of(map(lines_of, found), len(found), between=", ", most=MAX_NEAR)
@@ -87,12 +83,12 @@ def listed(found: Sequence[Defined]) -> str:
 def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
     """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
-    They come from files that have a line with the name and no value before it. Files that git
-    ignores and files that may hold secrets are left out. The second value says which others were
-    not looked at, and names the remedy: "3 files could not be read; try again". It may be empty.
+    They come from files that have a line with the name and no value before it. The second value
+    says which files were not looked at, and names the remedy, or is "": "3 files could not be read;
+    try again".
     """
-    parts, found, scan, by_name = names_in(symbol), list[Defined](), None, ""
-    if not parts:
+    found, scan, by_name = list[Defined](), None, ""
+    if not (parts := names_in(symbol)):
         return found, ""
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
     budget = context.budget.share(TIME_SHARE)
@@ -105,7 +101,7 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):
             made = outline(text(hits.path, files.contents), hits.path, budget)
-            found += [Defined(hits.path, each) for each in (made.named(symbol) if made else ())]
+            found += [Defined(hits.path, one) for one in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break
             budget.check()

@@ -1,8 +1,7 @@
 """workspace/tree: the directories, or everything, below a directory as a tree (contract 001).
 
-Counting is the contract's: every returned node counts, the root too, and `limit_reached` is true
-as soon as `max_entries` is reached. The data are its TreeOutput. The text is for a model: the
-totals, then a line for each directory whose children are shown, then notes on missing names:
+The data are the contract's TreeOutput. The text is for a model: the totals, then a line for each
+directory whose children are shown, then notes on missing names:
 
     Tree of src/ with 3 directories, 1 file, 1 symlink, itself included
     src/ core/… docs/… main.py latest@
@@ -31,6 +30,7 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.project.files import in_order
 from backstaff.render.lines import (
     all_files,
     bracketed,
@@ -78,13 +78,11 @@ class Arguments:
 
 @dataclass(slots=True)
 class Tree:
-    """The tree as it grows.
+    """The tree as it grows: its `nodes` in pre-order.
 
-    `base` is the prefix of the paths below the root. `globs` are those of the argument `exclude`.
-    `nodes` are those of the contract in pre-order. `unopened` has the paths of directories that are
-    nodes, but without children. `missing` counts, by the path of an opened directory, the children
-    that the walk has not come to. `left_out` has the kind of each path that `DEFAULT_EXCLUDES` keep
-    out. `unasked` says that the root has files or links that `entry_kind` keeps out.
+    `base` is the prefix of the paths below the root. `missing` counts the children that the walk
+    has not come to, by the path of each directory that was opened. `left_out` has the kinds of the
+    paths that `DEFAULT_EXCLUDES` keep out. `unasked` says that `entry_kind` keeps others out.
     """
 
     arguments: Arguments
@@ -95,18 +93,26 @@ class Tree:
     expired: bool = False
     unasked: bool = False
     missing: dict[str, int] = field(default_factory=dict)
-    unopened: set[str] = field(default_factory=set)
     left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
     @property
     def limit_reached(self) -> bool:
-        """Whether there are `max_entries` nodes (3.1)."""
+        """Whether there are `max_entries` nodes; the root counts, too (3.1)."""
         return len(self.nodes) >= self.arguments.max_entries
+
+    def is_closed(self, node: Node) -> bool:
+        """Return True if `node` is a directory that was not opened."""
+        return node["kind"] is Kind.DIRECTORY and node["path"] not in self.missing
 
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
         opened = self.nodes[:]  # by depth: the directory that was opened last, and those above it
+        if self.limit_reached:
+            return
+        if not self.arguments.max_depth:
+            opened[0]["truncated"] = True
+            return
         with Walk(place.listing(), self.arrange, self.context.budget) as walk:
             for step in walk:
                 name, path, kind, depth, _ = step
@@ -115,21 +121,18 @@ class Tree:
                 above.setdefault("children", []).append(node)
                 self.missing[above["path"]] -= 1
                 self.nodes.append(node)
-                if kind is Kind.DIRECTORY:
-                    is_open = depth < self.arguments.max_depth and not self.limit_reached
-                    if is_open and walk.enter(step) is None:
-                        opened[depth:] = [node]
-                    elif is_open:
-                        self.unreadable.append(node["path"])
-                    else:
-                        self.unopened.add(node["path"])
-                        if not self.limit_reached:
-                            node["truncated"] = True
                 if self.limit_reached:
                     break
+                if kind is not Kind.DIRECTORY:
+                    continue
+                if depth == self.arguments.max_depth:
+                    node["truncated"] = True
+                elif walk.enter(step) is None:
+                    opened[depth:] = [node]
+                else:
+                    self.unreadable.append(node["path"])
+                    self.missing[node["path"]] = 0
             self.expired = walk.expired
-        if opened[-1]["path"] not in self.missing:  # the time was up when it was to be read
-            self.unopened.add(opened[-1]["path"])
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -153,20 +156,30 @@ class Tree:
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
-            order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
+            order = None if "".join(names).isascii() else in_order  # for ASCII they are the same
             found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
         self.missing[prefix.rstrip("/") or "."] = eligible
         return found
 
 
-def _utf_16(name: str) -> bytes:
-    return name.encode("utf-16-be", "surrogatepass")
-
-
 def run(arguments: Arguments, context: Context) -> Result:
-    """Grow the tree, and write it."""
-    tree = _grown(arguments, context)
+    """Validate, check the root, list, filter, sort, recurse, in this order (5)."""
+    if not arguments.path:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
+    try:
+        globs = compile_globs(arguments.exclude) if arguments.exclude else None
+        with context.root.resolve(arguments.path) as place:
+            if place.through_link or place.kind is not Kind.DIRECTORY:
+                raise NotADirectory("it is not a directory", last=True)
+            root: Node = {"name": place.name, "path": place.relative, "depth": 0}
+            root["kind"] = Kind.DIRECTORY
+            tree = Tree(arguments, context, place.prefix, [root], globs)
+            tree.grow(place)
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
+    except PathError as error:
+        raise refusal(error, arguments.path, context, TREE) from error
     counts = Counter(node["kind"] for node in tree.nodes)
     text, is_whole = _text(tree, counts)
     warnings = [
@@ -176,7 +189,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     if tree.expired:
         warnings.append("The time was up before the tree was complete")
     output = {  # TreeOutput (4.2)
-        "root": tree.nodes[0],
+        "root": root,
         "limit_reached": tree.limit_reached,
         "scanned_entries": len(tree.nodes),
         "total_dirs": counts[Kind.DIRECTORY],
@@ -194,30 +207,6 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _grown(arguments: Arguments, context: Context) -> Tree:
-    """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
-    if not arguments.path:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
-    try:
-        globs = compile_globs(arguments.exclude) if arguments.exclude else None
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
-    try:
-        with context.root.resolve(arguments.path) as place:
-            if place.through_link or place.kind is not Kind.DIRECTORY:
-                raise NotADirectory("it is not a directory", last=True)
-            root: Node = {"name": place.name, "path": place.relative, "depth": 0}
-            root["kind"] = Kind.DIRECTORY
-            tree = Tree(arguments, context, place.prefix, [root], globs)
-            if arguments.max_depth == 0 and not tree.limit_reached:
-                root["truncated"] = True
-            elif not tree.limit_reached:
-                tree.grow(place)
-    except PathError as error:
-        raise refusal(error, arguments.path, context, TREE) from error
-    return tree
-
-
 # ---------------------------------------------------------------------------- text
 
 
@@ -226,8 +215,8 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
 
     A cut text ends with as many names as have room, and `…` for the others of their line.
     """
-    nouns = {Kind.DIRECTORY: "directories"}
-    numbers = [plural(counts[kind], kind, nouns.get(kind, "")) for kind in SUFFIXES if counts[kind]]
+    plurals = {Kind.DIRECTORY: "directories", Kind.FILE: "files", Kind.SYMLINK: "symlinks"}
+    numbers = [plural(counts[kind], kind, plurals[kind]) for kind in SUFFIXES if counts[kind]]
     root = show(f"{tree.nodes[0]['path']}/")
     head = f"Tree of {root} with {', '.join(numbers)}, itself included\n"
     rows = list[str]()  # a row for each child, with the line's ends
@@ -235,7 +224,7 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
         children = node.get("children", ())
         line = f"{word(node['path'])}/"
         for child in children:
-            mark = SUFFIXES[child["kind"]] + "…" * (child["path"] in tree.unopened)
+            mark = SUFFIXES[child["kind"]] + "…" * tree.is_closed(child)
             rows.append(f"{line} {word(child['name'])}{mark}")
             line = ""
         if children:
@@ -255,7 +244,7 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
     return whole, count == len(rows)
 
 
-def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[str]:
+def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
     `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
@@ -269,11 +258,10 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> I
         yield "stopped as the time was up: exclude more, or give a directory as path"
     if cut_lines:
         yield omitted(plural(cut_lines, "more line"), limit, "give a directory as path")
-    short = [tree.missing[one["path"]] for one in tree.nodes if "children" in one]
-    short = list(filter(None, short))
+    opened = (one["path"] for one in tree.nodes if "children" in one)
+    short = [count for path in opened if (count := tree.missing[path])]
     if asked.max_depth > 1 and (short or is_line_cut):
-        exact = short and cut_lines is None and not tree.expired
-        mark = f"+{short[0]}" if exact else "…"
+        mark = f"+{short[0]}" if short and cut_lines is None and not tree.expired else "…"
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         yield f"a line that ends with {mark} misses names: {call}"
     elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
@@ -281,7 +269,7 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> I
     ):  # this tool shows no more of the root's line, but workspace/search_files does
         yield f"all files: {call_for_all}"
     is_cut = any("truncated" in node for node in tree.nodes)
-    if is_cut or tree.unopened:
+    if is_cut or any(map(tree.is_closed, tree.nodes[1:])):
         raised = f", or raise max_depth (at most {MAX_DEPTH})"
         raised *= is_cut and asked.max_depth < MAX_DEPTH
         yield f"dir/… is not opened: give it as path{raised}"
