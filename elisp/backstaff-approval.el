@@ -64,7 +64,13 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
                (and (daemonp) (null (cdr (frame-list)))))
            :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
-          ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
+          ((or (backstaff-approval--typing-p)
+               ;; A key that comes meanwhile ends the wait at once, and stays in the queue.
+               (let ((message-log-max nil))
+                 (message "In a moment: %s" question)
+                 (prog1 (not (sit-for backstaff-approval--quiet-seconds))
+                   (message nil))))
+           :busy)
           (t (backstaff-approval--read question)))))
 
 (defvar backstaff-approval--last-key '(nil . 0)
@@ -84,15 +90,6 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
       ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
       overriding-local-map overriding-terminal-local-map))
 
-(defun backstaff-approval--announce (question)
-  "Show QUESTION in the echo area; return nil if a key comes meanwhile.
-The key stays in the queue."
-  (let ((message-log-max nil))
-    (message "In a moment: %s" question)
-    ;; Wait until the user has seen it and types nothing.  A key ends the wait at once.
-    (prog1 (sit-for backstaff-approval--quiet-seconds)
-      (message nil))))
-
 (defun backstaff-approval--read (question)
   "Return t or nil, the user's answer to QUESTION, or `:late'."
   (let* ((throw-on-input nil) (read-minibuffer-restore-windows nil)
@@ -102,7 +99,12 @@ The key stays in the queue."
          (prompt (concat question "(yes or no) "))
          (timer (and backstaff-approval-deadline
                      (run-at-time (max 0 (- backstaff-approval-deadline (float-time))) 0.1
-                                  #'backstaff-approval--give-up tag (1+ (minibuffer-depth)))))
+                                  (lambda (depth)
+                                    ;; Wait while a command or a minibuffer of the user's is on top.
+                                    (when (and (= (minibuffer-depth) depth)
+                                               (equal (this-single-command-keys) []))
+                                      (throw tag :late)))
+                                  (1+ (minibuffer-depth)))))
          (answer nil))
     (unwind-protect
         (setq answer (catch tag
@@ -124,12 +126,6 @@ The key stays in the queue."
     (when (eq answer :late)
       (message "The question had no answer in time; the call is refused"))
     answer))
-
-(defun backstaff-approval--give-up (tag depth)
-  "End the question, a minibuffer at DEPTH, with `:late', by a throw to TAG.
-Wait while a command or a minibuffer of the user's is on top of it."
-  (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
-    (throw tag :late)))
 
 (defun backstaff-approval-question-about (let-it id args secret root)
   "Return the question whether the tool ID may run with ARGS, or read SECRET.

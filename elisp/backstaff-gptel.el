@@ -68,18 +68,16 @@ A model has all of them or, if CHOSEN, those in the variable `gptel-tools'."
             :args (backstaff-agent-parameters tool)
             :function (backstaff-agent-function
                        tool
-                       (if chosen (apply-partially #'backstaff-gptel--chosen name) names)
+                       ;; A preset of the user's that the prompt names leaves no trace in the variable.
+                       (if (not chosen) names
+                         (lambda ()
+                           (let ((all (mapcar #'gptel-tool-name (bound-and-true-p gptel-tools))))
+                             (if (member name all) all (list name)))))
                        "gptel")
             :async t
             :category "backstaff"
             ;; A listing is long, and soon out of date: later turns ask again.
             :include 'call)))
-
-(defun backstaff-gptel--chosen (name)
-  "Return the names of the tools in `gptel-tools' if NAME is one, else only NAME.
-A preset of the user's that the prompt names leaves no trace there."
-  (let ((names (mapcar #'gptel-tool-name (bound-and-true-p gptel-tools))))
-    (if (member name names) names (list name))))
 
 (provide 'backstaff-gptel)
 ;;; backstaff-gptel.el ends here

@@ -28,7 +28,9 @@
 A name with a newline becomes \"a\\nb\" in quotes, and one that starts with a
 blank becomes \" a\"."
   (let ((name (string-to-multibyte (substring-no-properties name))))
-    (if (and (cl-every #'backstaff-names--visible-p name)
+    ;; Most names are plain, and views have hundreds.
+    (if (and (or (string-match-p "\\`[ -~]*\\'" name)
+                 (cl-every #'backstaff-names--visible-p name))
              (not (string-match-p "[\"\\]\\|  \\|\\`[ [(<'-]\\| \\'\\|\\`\\'" name))
              (not (memq (get-char-code-property (aref name 0) 'general-category) '(Mn Mc Me))))
         name

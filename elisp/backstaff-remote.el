@@ -40,28 +40,20 @@ Each may take so long.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 ;;;###autoload
 (defun backstaff-remote-operate (operation &rest arguments)
   "Do OPERATION with ARGUMENTS, as `backstaff-server-host-functions' describes."
-  (apply (pcase operation
-           ('shell-p #'backstaff-remote--shell-p)
-           ('start #'backstaff-remote--start)
-           ('look-up #'backstaff-remote--look-up))
-         arguments))
-
-(defun backstaff-remote--shell-p (directory)
-  "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
-Servers start on such hosts alone.  This does not connect to the host."
-  (and (tramp-tramp-file-p directory)
-       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
-
-(defun backstaff-remote--look-up (function directory)
-  "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-TRAMP takes several round trips for that, so it is called once."
-  (backstaff-server-check-host directory)
-  (backstaff-server-once
-   (cons function directory)
-   (lambda ()
-     (backstaff-remote--by-tramp
-      directory (concat "find the project's root on " (file-remote-p directory))
-      (lambda () (funcall function (expand-file-name directory)))))))
+  (pcase (cons operation arguments)
+    ;; A server needs TRAMP to use a shell there.
+    (`(shell-p ,directory)
+     (and (tramp-tramp-file-p directory)
+          (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
+    (`(start ,host) (backstaff-remote--start host))
+    (`(look-up ,function ,directory)
+     (backstaff-server-check-host directory)
+     (backstaff-server-once
+      (cons function directory)
+      (lambda ()
+        (backstaff-remote--by-tramp
+         directory (concat "find the project's root on " (file-remote-p directory))
+         (lambda () (funcall function (expand-file-name directory)))))))))
 
 ;;; TRAMP
 

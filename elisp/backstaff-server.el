@@ -269,9 +269,13 @@ These are the server's own ones until a handshake brings those of the settings."
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
      :success-fn
-     (lambda (identity)
-       (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (fail mismatch "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
+     (lambda (identity)               ; of another program it may be no plist
+       (if (not (eql (plist-get identity :protocol) backstaff-server--protocol))
+           (fail (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
+                         backstaff-server-version backstaff-server--protocol
+                         (or (plist-get identity :version) "something else")
+                         (plist-get identity :protocol))
+                 "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
  the server by pipx upgrade backstaff, or as you installed it.  Then type M-x backstaff-restart")
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
@@ -283,15 +287,6 @@ These are the server's own ones until a handshake brings those of the settings."
              (backstaff-server-advice
               (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
                 condition)))))))
-
-(defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
-Otherwise return the reason."
-  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
-    (unless (and (stringp version) (eql protocol backstaff-server--protocol))
-      (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
-              backstaff-server-version backstaff-server--protocol
-              (or version "something else") protocol))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."

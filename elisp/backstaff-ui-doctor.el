@@ -47,29 +47,24 @@ DIRECTORY says which project is meant; the default is the current one."
   "Write the text that FUNCTION returns into the report, as check NAME.
 If it fails, write why and what to do, and return nil."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
-  (condition-case problem
-      (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))
-             t)
-    ((error quit)
-     (backstaff-doctor--write
-      (propertize "FAILED " 'face 'error) name
-      (concat (backstaff-epc-error-text problem) "\nTo do: "
-              (string-replace "\n" " " (backstaff-server-advice problem))))
-     nil)))
+  (let* ((problem nil) (indentation (make-string 20 ?\s))
+         (text (condition-case condition (funcall function)
+                 ((error quit)
+                  (setq problem t)
+                  (concat (backstaff-epc-error-text condition) "\nTo do: "
+                          (string-replace "\n" " " (backstaff-server-advice condition)))))))
+    (insert (if problem (propertize "FAILED " 'face 'error) (propertize "ok     " 'face 'success))
+            (format "%-12s " name)
+            (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
+                                                  (backstaff-names-text text))
+                        'wrap-prefix indentation)
+            "\n")
+    (not problem)))
 
 (defmacro backstaff-doctor--check (name &rest body)
   "Run BODY as the check NAME; see `backstaff-doctor--run'."
   (declare (indent 1))
   `(backstaff-doctor--run ,name (lambda () ,@body)))
-
-(defun backstaff-doctor--write (state name text)
-  "Write the result of the check NAME: its STATE, and TEXT."
-  (let ((indentation (make-string 20 ?\s)))
-    (insert state (format "%-12s " name)
-            (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
-                                                  (backstaff-names-text text))
-                        'wrap-prefix indentation)
-            "\n")))
 
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
@@ -114,20 +109,18 @@ If it fails, write why and what to do, and return nil."
                                         :timeout backstaff-doctor--limit)))
          (format "server %s, protocol %s, Python %s, process %s"
                  version protocol (or python "unknown") pid)))
-     (backstaff-doctor--check "Tools" (backstaff-doctor--tools connection))
+     (backstaff-doctor--check "Tools"
+       (let ((ids (mapcar (lambda (tool) (plist-get tool :id))
+                          (backstaff-epc-call connection 'describe nil
+                                              :timeout backstaff-doctor--limit))))
+         (unless (and ids (cl-every #'stringp ids))
+           (signal 'backstaff-protocol-error '("the server describes no tools")))
+         (string-join ids ", ")))
      host
      (backstaff-doctor--check "Host"
        (insert (format "\nOn %s, for this project\n" host))
        (setq connection (backstaff-server-ensure host))
        (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))))
-
-(defun backstaff-doctor--tools (connection)
-  "Return the names of the tools that the server at CONNECTION describes."
-  (let ((ids (mapcar (lambda (tool) (plist-get tool :id))
-                     (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit))))
-    (unless (and ids (cl-every #'stringp ids))
-      (signal 'backstaff-protocol-error '("the server describes no tools")))
-    (string-join ids ", ")))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

@@ -79,7 +79,13 @@ buffer edits the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-root)))
                  (list (if (and (not current-prefix-arg) (backstaff-view-consult-p))
-                           (ignore (backstaff-search--with-consult root))
+                           (let ((default-directory root))
+                             (backstaff-view-with-consult
+                              "Search for Python regexp: "
+                              (lambda (input) (backstaff-search--candidates input root))
+                              :history 'grep-regexp-history :category 'consult-grep
+                              :state (consult--grep-state) :group #'consult--prefix-group)
+                             nil)
                          (backstaff-search--read "Search for Python regexp"
                                                  #'backstaff-view-quote-regexp)))))
   (when pattern
@@ -127,9 +133,11 @@ The default is the text in the region, or the symbol at point, after QUOTE."
      (or items (mapcan #'backstaff-search--places files)))
     (backstaff-view-set-header (apply #'format "Matches: %d, files: %d" backstaff-search--counts))
     (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
-      (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
-              (backstaff-search--notes reply)
-              (if error "\nSearch failed\n" "\nSearch finished\n")))))
+      (insert (propertize
+               (concat (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+                       (backstaff-search--notes reply)
+                       (if error "\nSearch failed\n" "\nSearch finished\n"))
+               'font-lock-face (if error 'error 'backstaff-note))))))
 
 (defun backstaff-search--places (file)
   "Return the places in FILE, which answers a question, as if they were matches."
@@ -143,14 +151,26 @@ The default is the text in the region, or the symbol at point, after QUOTE."
 
 (defun backstaff-search--notes (reply)
   "Return the error, or the notes and warnings of REPLY.
-They name arguments, which \\`e' edits."
-  (pcase-let (((map :text :error :data :warnings) reply))
-    (if error text
-      (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
-                 (append (mapcar (pcase-lambda ((map :text :remedy)) (list text remedy))
-                                 (plist-get data :notes))
-                         (mapcar #'list warnings))
-                 "\n"))))
+They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
+  (pcase-let* (((map :text :error :data :warnings) reply) ((map :problem :remedy) error))
+    (cl-flet ((typed (remedy)
+                (replace-regexp-in-string
+                 "\\([a-z_]+\\)=\\([a-z0-9]+\\)"
+                 (lambda (found)
+                   (let ((value (match-string 2 found)))
+                     (format ":%s %s" (match-string 1 found)
+                             (cond ((equal value "true") t) ((equal value "false") :false)
+                                   (t (if (string-match-p "[a-z]" value) (prin1-to-string value)
+                                        value))))))
+                 remedy t t)))
+      (cond ((and problem remedy) (format "%s;\n%s" problem (typed remedy)))
+            (error text)
+            (t (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
+                          (append (mapcar (pcase-lambda ((map :text :remedy))
+                                            (list text (typed remedy)))
+                                          (plist-get data :notes))
+                                  (mapcar #'list warnings))
+                          "\n"))))))
 
 (defun backstaff-search--lines (items)
   "Return lists of (PATH . LINE) and the matches there, of which ITEMS consist."
@@ -183,14 +203,6 @@ They name arguments, which \\`e' edits."
        (format "%d:" line) (propertize text 'mouse-face 'highlight) "\n"))))
 
 ;;; Consult
-
-(defun backstaff-search--with-consult (root)
-  "Read a pattern, show its matches in the project ROOT meanwhile, and visit one."
-  (let ((default-directory root))
-    (backstaff-view-with-consult
-     "Search for Python regexp: " (lambda (input) (backstaff-search--candidates input root))
-     :history 'grep-regexp-history :category 'consult-grep :state (consult--grep-state)
-     :group #'consult--prefix-group)))
 
 (defun backstaff-search--candidates (input root)
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.

@@ -75,13 +75,15 @@ Do not ask where no server could be started."
 ;;; Text that the user types
 
 (defun backstaff-view-default-input ()
-  "Return the text in the region, if it is on one line, or the name at point."
+  "Return the text in the region, if it is on one line, or the name at point.
+A note of a view, such as \"No matches\", has no names."
   (cl-find-if (lambda (text)
                 ;; In some modes "//" is a symbol.
                 (and text (string-match-p "\\`[^\n]*[[:alnum:]][^\n]*\\'" text)))
               (list (and (use-region-p)
                          (buffer-substring-no-properties (region-beginning) (region-end)))
-                    (thing-at-point 'symbol t))))
+                    (unless (eq (get-char-property (point) 'font-lock-face) 'backstaff-note)
+                      (thing-at-point 'symbol t)))))
 
 (defun backstaff-view-quote-regexp (text)
   "Return the regular expression of Python that matches TEXT."
@@ -329,6 +331,8 @@ user made it, so no policy stops it."
 Point goes where `:focus' or `:top' of the state say, or else to the line of the
 same number.  All windows of the buffer follow."
   (let* ((inhibit-read-only t) (window (get-buffer-window nil t))
+         ;; Each collection of garbage takes a fiftieth of a second.
+         (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
          (place (save-excursion
                   (when window (goto-char (window-point window)))
                   (list (1- (line-number-at-pos)) (current-column))))
@@ -475,16 +479,23 @@ Ask before a link is followed out of ROOT."
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."
   (interactive)
-  (let ((keys nil))
-    (map-keymap (lambda (event command)
-                  (when (string-prefix-p "backstaff-" (format "%s" command))
-                    (cl-pushnew (format "%-9s %s\n" (key-description (vector event))
-                                        (car (split-string (documentation command) "\n")))
-                                keys :test #'equal)))
-                (current-local-map))
+  (let ((mode mode-name) (help-window-select t) ; so that q closes the page, not the view
+        (lines (cl-loop
+                for key in '("RET" "TAB" "<backtab>" "." "n" "p" "N" "P" "e" "g" "q" "C-g" "?")
+                for command = (key-binding (kbd key))
+                for text = (pcase command
+                             ('next-line "Go to the next line.")
+                             ('previous-line "Go to the previous line.")
+                             ('forward-button "Go to the next name.")
+                             ('backward-button "Go to the previous name.")
+                             ('outline-cycle-buffer "Open or close all that is loaded.")
+                             ('revert-buffer "Ask again and keep the place.")
+                             ('quit-window "Close the view.")
+                             ((and (guard (commandp command)) (guard (not (eq command 'undefined))))
+                              (car (split-string (documentation command) "\n"))))
+                when text collect (format "%-9s %s\n" key text))))
     (with-help-window (help-buffer)
-      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode-name (string-join (reverse keys))))
-      (princ "g         Ask again and keep the place.\nq         Close the view.\n"))))
+      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode (string-join lines))))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

@@ -18,6 +18,9 @@
 (defconst backstaff-xref--limit 500
   "Maximum number of definitions or uses in one answer of the server.")
 
+(defconst backstaff-xref--prose '("adoc" "md" "org" "rst" "texi" "txt")
+  "Extensions of files of prose, whose headings and words follow all code.")
+
 (defvar backstaff-xref--history nil
   "The names that `backstaff-find-definition' was asked for.")
 
@@ -39,7 +42,7 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
 The best is 0: the name is WORD.  Then come names that begin with WORD, names
 with a word that does, and other names.  Headings of prose follow all code."
   (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search nil))
-    (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
+    (+ (if (member (file-name-extension path) backstaff-xref--prose) 10 0)
        (cond ((equal (downcase word) (downcase last)) 0)
              ((string-prefix-p word last t) 1)
              ;; "Name" begins a word in getName.
@@ -122,12 +125,21 @@ A heading counts where nothing else has the name."
                                                  definitions)))))
 
 (cl-defmethod xref-backend-references ((_backend (eql backstaff)) identifier)
-  "Return the matches of IDENTIFIER as a word."
-  (let ((root (backstaff-root)))
-    (backstaff-xref--make-all
-     root (plist-get (backstaff-xref--search
-                      root (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)) "")
-                     :items))))
+  "Return the matches of IDENTIFIER as a word, those in prose last."
+  (let* ((root (backstaff-root)) (cut nil)
+         (pattern (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)))
+         (uses (mapcan (lambda (files)
+                         (let ((data (backstaff-xref--search
+                                      root pattern "" files
+                                      (mapcar (apply-partially #'concat "**/*.")
+                                              backstaff-xref--prose))))
+                           (when (plist-get data :next-offset) (setq cut t))
+                           (plist-get data :items)))
+                       '(:exclude :include))))
+    (when cut
+      (message "Only the first %d uses are shown; M-x backstaff-search shows all"
+               backstaff-xref--limit))
+    (backstaff-xref--make-all root uses)))
 
 (cl-defmethod xref-backend-apropos ((_backend (eql backstaff)) pattern)
   "Return the definitions that have the words of PATTERN in their names."

@@ -57,13 +57,18 @@ It is right while TICK and SET are the buffer's tick and coding system.")
 
 (defun backstaff-unsaved-file-names (buffer)
   "Return the names of the file that BUFFER visits: the true and the given one.
-This handles strings only: a primitive for file names could call a handler,
-which may start a program or ask another host."
+This handles strings: a primitive for file names could call a handler, which may
+start a program or ask another host.  Only the home on a host is asked for once."
   (when-let* ((name (buffer-local-value 'buffer-file-name buffer))
               (true (or (buffer-local-value 'buffer-file-truename buffer) name)))
     ;; Emacs abbreviates true names: "~/a", and since Emacs 29 "/ssh:host:~/a".
     (list (cond ((string-prefix-p "~/" true) (concat (expand-file-name "~/") (substring true 2)))
-                ((string-match-p "\\`/[^/:]+:[^/]*~/" true) name)
+                ((and (string-match "\\`\\(/[^/:]+:[^/]*\\)~/" true)
+                      (backstaff-server-connected-p (match-string 1 true)))
+                 (let ((rest (substring true (match-end 0))) (home (concat (match-string 1 true) "~/")))
+                   (concat (backstaff-server-once (list 'home home)
+                                                  (lambda () (expand-file-name home)))
+                           rest)))
                 (t true))
           name)))
 

@@ -110,8 +110,7 @@ True names are compared, as \"/home\" may be a link."
         (and home (string-prefix-p directory home)))))
 
 (defun backstaff-directory ()
-  "Return the directory that a command looks at by default.
-For a command that `project-switch-project' runs it is the new project's."
+  "Return the current directory, or that of the project just switched to."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
   (or (bound-and-true-p project-current-directory-override) default-directory))
 
@@ -226,8 +225,7 @@ ended before."
 ;;; Steps of a call
 
 (defun backstaff--end (call function value)
-  "End CALL: call FUNCTION, its FINISH or FAIL, with VALUE.
-Return nil if it had ended before."
+  "End CALL: call its FUNCTION with VALUE.  Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
     (funcall function value)
@@ -260,35 +258,39 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
 
 (defun backstaff--begin (call)
   "Judge the root of CALL, then let the server or Lisp do the work."
-  (let* ((method (backstaff--call-method call))
-         (context (backstaff--call-context call))
-         (tool (backstaff--call-tool call))
-         (refusal (backstaff--root-refusal method context)))
+  (let* ((method (backstaff--call-method call)) (context (backstaff--call-context call))
+         (tool (backstaff--call-tool call)) (refusal (backstaff--root-refusal method context)))
     (cond
      (refusal (backstaff--later call 0 #'backstaff--judge call refusal))
      (tool
       (backstaff--request
        call "check" (backstaff-lisp-tools-check tool (backstaff--call-args call) context)
        (lambda (checked)
-         (if (plist-get checked :ok)
-             (backstaff--later call 0 #'backstaff--run-lisp call checked)
-           (backstaff--judge call checked)))
+         (backstaff--later
+          call 0
+          (lambda ()
+            ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before
+            ;; do not count.
+            (let ((inhibit-quit nil) (quit-flag nil))
+              (backstaff--judge call (if (not (plist-get checked :ok)) checked
+                                       (backstaff-lisp-tools-run tool checked context)))))))
        backstaff-call-timeout nil))
      (t (backstaff--send call (backstaff-unsaved-context method (plist-get context :root)) 0)))))
-
-(defun backstaff--run-lisp (call checked)
-  "Run the tool of CALL, which is in Lisp, on CHECKED arguments."
-  ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do not
-  ;; count.
-  (let ((inhibit-quit nil) (quit-flag nil))
-    (backstaff--judge call (backstaff-lisp-tools-run (backstaff--call-tool call) checked
-                                                     (backstaff--call-context call)))))
 
 (defun backstaff--send (call texts tries)
   "Send CALL with unsaved TEXTS, of which the server asked for some TRIES times."
   (let ((context (backstaff--call-context call)) (method (backstaff--call-method call)))
     (backstaff--request
-     call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
+     call method
+     (list (backstaff--call-args call)
+           ;; Of two values of a key the server takes the first, as Lisp does.
+           `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
+             ,@(when-let ((limit (plist-get context :max-output-bytes)))
+                 ;; The note on the texts takes a part of it.
+                 (list :max-output-bytes (backstaff-unsaved-room limit texts)))
+             ,@(cl-loop for (key value) on context by #'cddr
+                        unless (eq key :agent) append (list key value))
+             :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
      (lambda (reply)
        (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
          (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
@@ -448,20 +450,8 @@ is missing."
       ,@context
       :deadline-ms ,(max 1 (floor (* 900 backstaff-call-timeout))))))
 
-(defun backstaff--sent-context (context texts)
-  "Return CONTEXT with the root's name on its own host, and with TEXTS.
-The note on TEXTS takes a part of the limit."
-  ;; Of two values of a key the server takes the first, as Lisp does.
-  `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
-    ,@(when-let ((limit (plist-get context :max-output-bytes)))
-        (list :max-output-bytes (backstaff-unsaved-room limit texts)))
-    ,@(cl-loop for (key value) on context by #'cddr
-               unless (eq key :agent) append (list key value))
-    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
-
 (defun backstaff--error-reply (id code message &optional text)
-  "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
-TEXT is its text, by default MESSAGE after \"Error: \"."
+  "Return the reply to a call of the tool ID that failed with CODE and MESSAGE."
   (list :ok nil :tool (format "%s" id)
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)
