@@ -131,12 +131,7 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
   "Return the question whether the tool ID may run with ARGS, or read SECRET.
 LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
   (format (if secret "%s %s read %s in %s, which may hold secrets? " "%s %s run with %s in %s? ")
-          let-it id (backstaff-approval--shown (or secret args)) (backstaff-approval-short root)))
-
-(defun backstaff-approval-short (root)
-  "Return the name ROOT on one line; no handler of file names is called."
-  (let ((file-name-handler-alist nil))
-    (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
+          let-it id (backstaff-approval--shown (or secret args)) (backstaff-names-show-file root)))
 
 (defun backstaff-approval--shown (value)
   "Return VALUE, which a model chose, so that it passes for no other question."

@@ -129,18 +129,6 @@ The buffers are in the order of `buffer-list', without indirect ones."
                            (backstaff-emacs--path buffer roots))
            when path collect (cons path buffer)))
 
-(defun backstaff-emacs--argument-path (path roots)
-  "Return PATH, an argument of a model's, as it is below one of ROOTS: \"src/a.c\".
-The root itself is \"\".  Fail if PATH leads out of it."
-  (let* ((relative (if (string-prefix-p "/" path)
-                       (or (backstaff-unsaved-below path roots) "..")
-                     path))
-         (names (remove "." (split-string relative "/" t))))
-    (if (member ".." names)
-        (backstaff-lisp-tools-fail "SANDBOX_VIOLATION" "Path %s is outside the workspace"
-                                   (backstaff-emacs--quote path))
-      (string-join names "/"))))
-
 (defun backstaff-emacs--quote (text)
   "Return TEXT from a model, quoted for a message."
   (let ((shown (backstaff-names-show (truncate-string-to-width text 200 nil nil t))))
@@ -350,16 +338,24 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (limit (plist-get context :limit))
-         (scope (backstaff-emacs--argument-path (or (plist-get arguments :path) "") roots))
+         (path (or (plist-get arguments :path) ""))
+         ;; As it is below the root, which itself is "".
+         (names (remove "." (split-string (if (not (string-prefix-p "/" path)) path
+                                            (or (backstaff-unsaved-below path roots) ".."))
+                                          "/" t)))
+         (scope (string-join names "/"))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
          (states nil) (rows nil))
+    (when (member ".." names)
+      (backstaff-lisp-tools-fail "SANDBOX_VIOLATION" "Path %s is outside the workspace"
+                                 (backstaff-emacs--quote path)))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
       (when (and (funcall within path) (not (backstaff-emacs--late-p)))
         (pcase-let ((`(,state . ,found) (backstaff-emacs-diagnostics--of-buffer path buffer)))
           (push path (alist-get state states))
           (setq rows (append found rows)))))
-    (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
+    (setq rows (cl-sort rows #'string< :key (pcase-lambda ((map :path :line :column))
                                               (format "%s\0%9d%9d" path line column))))
     (let ((head (cond (rows (format "Problems: %d" (length rows)))
                       ((and (alist-get 'checked states) (not backstaff-emacs-cut)) "No problems")
@@ -374,7 +370,11 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                                                                    (min 500 (/ limit 4)))))))
       (backstaff-emacs--answer
        limit
-       (mapcar #'backstaff-emacs-diagnostics--shown
+       (mapcar (lambda (row)
+                 (pcase-let (((map :path :line :column :severity :message) row))
+                   (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
+                                 (substring (symbol-name severity) 1) message)
+                         row)))
                (seq-take rows (plist-get arguments :max-results)))
        (length rows)
        (lambda (shown left)
@@ -386,21 +386,10 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                      :waiting (alist-get 'waiting states)
                      :failed (alist-get 'failed states))))))))
 
-(defun backstaff-emacs-diagnostics--shown (problem)
-  "Return a cons of the line that shows PROBLEM and its plist.
-PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE)."
-  (pcase-let* ((`(,path ,line ,column ,severity ,message) problem)
-               (message (backstaff-names-prose
-                         (truncate-string-to-width (or message "") 500 nil nil t))))
-    (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
-                  (substring (symbol-name severity) 1) message)
-          (list :path path :line line :column column :severity severity :message message))))
-
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer)
   "Return (STATE . PROBLEMS) of BUFFER, which visits PATH.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
-`waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
-LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
+`waiting' if one has not reported yet, or `checked'."
   (backstaff-emacs--in buffer
     (if (not (bound-and-true-p flymake-mode)) '(unchecked)
       (cons
@@ -418,11 +407,15 @@ LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
         when (integer-or-marker-p start)
         collect (progn
                   (goto-char start)
-                  (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
-                        (or (car (memq type '(:error :warning :note)))
-                            (pcase (get type 'flymake-category)
-                              ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                        (flymake-diagnostic-text diagnostic))))))))
+                  (list :path path :line (line-number-at-pos)
+                        :column (1+ (- (point) (line-beginning-position)))
+                        :severity (or (car (memq type '(:error :warning :note)))
+                                      (pcase (get type 'flymake-category)
+                                        ('flymake-warning :warning) ('flymake-note :note)
+                                        (_ :error)))
+                        :message (backstaff-names-prose
+                                  (truncate-string-to-width
+                                   (or (flymake-diagnostic-text diagnostic) "") 500 nil nil t)))))))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

@@ -36,6 +36,12 @@ blank becomes \" a\"."
         name
       (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
 
+(defun backstaff-names-show-file (name)
+  "Return the label of NAME, an absolute file name: \"~/src/\"."
+  ;; A handler of another host would ask that host.
+  (let ((file-name-handler-alist nil))
+    (backstaff-names-show (abbreviate-file-name (file-name-unquote name)))))
+
 (defun backstaff-names--escaped (character)
   "Return CHARACTER as in a JSON string literal."
   (cond ((cdr (assq character '((?\" . "\\\"") (?\\ . "\\\\") (?\n . "\\n") (?\r . "\\r")

@@ -72,22 +72,22 @@ If it fails, write why and what to do, and return nil."
     (backstaff-doctor--check "Emacs"
       (format "%s, %s, %s\nBackstaff %s in %s" emacs-version system-configuration
               (or window-system "text terminal") backstaff-server-version
-              (backstaff-view-shown-name (or backstaff-server-package-directory "no file"))))
+              (backstaff-names-show-file (or backstaff-server-package-directory "no file"))))
     (backstaff-doctor--check "Root"
       (let ((root (backstaff-root directory)))
         (setq host (file-remote-p root))
         (unless (or host (file-accessible-directory-p root))
           (signal 'backstaff-error
-                  (list (concat (backstaff-view-shown-name root) " cannot be entered")
+                  (list (concat (backstaff-names-show-file root) " cannot be entered")
                         "Make it a directory that you may read, or go to another one")))
-        (backstaff-view-shown-name root)))
+        (backstaff-names-show-file root)))
     (when host
       (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
     (backstaff-doctor--check "Settings"
       (let ((file (backstaff-server-settings-file-name)))
         (concat (if (file-exists-p file) "" "none, as there is no ")
-                (backstaff-view-shown-name file))))
+                (backstaff-names-show-file file))))
     (backstaff-doctor--check "Agents"
       (cond ((not (bound-and-true-p backstaff-listen-mode))
              "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your\
@@ -95,7 +95,7 @@ If it fails, write why and what to do, and return nil."
             ((backstaff-listen-servers)
              (mapconcat (pcase-lambda ((map :pid :root :last))
                           (format "process %d for %s asked last at %s" pid
-                                  (backstaff-view-shown-name root) (format-time-string "%T" last)))
+                                  (backstaff-names-show-file root) (format-time-string "%T" last)))
                         (backstaff-listen-servers) "\n"))
             (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.

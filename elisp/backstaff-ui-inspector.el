@@ -112,7 +112,7 @@ A slash command is a Markdown file with a task for agents: /review is the file
                (print-escape-newlines t) (code (plist-get error :code))
                (form (prin1-to-string data)))
     (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
-            (format "Root      %s\n" (backstaff-view-shown-name root))
+            (format "Root      %s\n" (backstaff-names-show-file root))
             (format "Reply     %s after %s ms\n"
                     (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
                     elapsed-ms)

@@ -132,7 +132,15 @@ The default is the text in the region, or the symbol at point, after QUOTE."
     (backstaff-search--insert-matches
      (or items (mapcan #'backstaff-search--places files)))
     (backstaff-view-set-header (apply #'format "Matches: %d, files: %d" backstaff-search--counts))
-    (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
+    (if next-offset
+        (backstaff-view-call
+         "workspace/regexp_search"
+         (map-merge 'plist (backstaff-view-get :arguments) (list :offset next-offset))
+         (lambda (reply)
+           (with-silent-modifications
+             (save-excursion
+               (goto-char (point-max))
+               (backstaff-search--add reply)))))
       (insert (propertize
                (concat (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
                        (backstaff-search--notes reply)

@@ -262,17 +262,6 @@ With CHANGES the reply is shown from its top, unless they have a `:focus'."
   (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
                        (or (plist-get backstaff-view--functions :then) #'backstaff-view-show)))
 
-(defun backstaff-view-add (changes draw)
-  "Make the call with CHANGES of the arguments, and later DRAW with the reply.
-DRAW inserts at the end of the buffer.  Points stay where they are."
-  (backstaff-view-call
-   (backstaff-view-get :tool) (map-merge 'plist (backstaff-view-get :arguments) changes)
-   (lambda (reply)
-     (with-silent-modifications
-       (save-excursion
-         (goto-char (point-max))
-         (funcall draw reply))))))
-
 ;;; Calls
 
 (defun backstaff-view-call (tool arguments callback)
@@ -408,11 +397,6 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
   (if (equal path ".") (directory-file-name root)
     ;; An absolute path is as the host has it.
     (concat (if (string-prefix-p "/" path) (file-remote-p root) root) path)))
-
-(defun backstaff-view-shown-name (name)
-  "Return NAME, an absolute file name, as a buffer's name shows it: \"~/src/\"."
-  ;; A handler of another host would ask that host.
-  (backstaff-names-show (let ((file-name-handler-alist nil)) (abbreviate-file-name name))))
 
 (defun backstaff-view-file-name (name root)
   "Return NAME, an absolute file name, quoted against handlers of its directory.

@@ -373,7 +373,7 @@ for a caller that waits."
                                (backstaff-approval-question
                                 (if root
                                     (format "No project is here.  Let models look at all below %s? "
-                                            (backstaff-approval-short directory))
+                                            (backstaff-names-show-file directory))
                                   (backstaff-approval-question-about
                                    "Let" method args (plist-get problem :secret) directory)))
                                (answer (funcall backstaff-approval-function method args)))
@@ -410,7 +410,7 @@ Return nil if the root is a project's, or the user has let agents look there."
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
  has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
- backstaff-root-directory" (backstaff-approval-short root)))))
+ backstaff-root-directory" (backstaff-names-show-file root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
 
