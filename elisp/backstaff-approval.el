@@ -7,14 +7,10 @@
 ;; A model's call may need a yes of the user's: the server's policy says so, the file
 ;; may hold secrets, or the root is no project's.
 ;;
-;; The question comes while the user does something else, and takes no key typed for that:
-;;
-;; - It waits until the user has typed nothing for half a second, and no minibuffer, search
-;;   or keyboard macro is under way.
-;; - The echo area shows it for half a second.  A key that comes meanwhile goes where the
-;;   user is, and the question waits again.
-;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes
-;;   in its first half second does not count.
+;; The question comes while the user does something else, and takes no key typed for that.
+;; It waits until the user has typed nothing for half a second.  Then the echo area shows it
+;; for half a second; a key that comes meanwhile goes where the user is.  Then it is a prompt
+;; in the minibuffer, and takes the word "yes" or "no" with RET.
 ;;
 ;; `yes-or-no-p' may be a dialog or a menu with "Yes" selected, or take a single key, as
 ;; `use-dialog-box', `use-short-answers' and an alias in the user's init file say.

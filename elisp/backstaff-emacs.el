@@ -7,10 +7,9 @@
 ;; These tools look and do nothing else: none visits a file, runs a mode or a hook, starts a
 ;; process, connects to a host, moves point or changes a window.
 ;;
-;; A buffer belongs to the root of a call if the true name of its file is below it.  A buffer
-;; without a file belongs where its `default-directory' is.  Some buffers belong nowhere:
-;; those whose names begin with a blank, minibuffers (so passwords, too), and those with
-;; credentials.
+;; A buffer belongs to the root of a call if the true name of its file is below it, and
+;; without a file, where its `default-directory' is.  Buffers whose names begin with a blank,
+;; minibuffers (so passwords, too), and those with credentials belong nowhere.
 ;;
 ;; Names are compared as strings.  A primitive for file names could call a handler, which
 ;; starts a program or asks another host, and a path of a model's may be "/ssh:host:/".
@@ -97,8 +96,7 @@ The server's fs/secrets.py defines the globs."
 
 (defun backstaff-emacs--path (buffer roots)
   "Return the path below one of ROOTS of the file that BUFFER visits.
-It is nil if there is none, if no tool may show BUFFER, and if the file may hold
-secrets."
+Return nil if there is none, or if no tool may show it."
   (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs--hidden-p buffer))
          (not (backstaff-emacs-secret-p names roots))
@@ -106,8 +104,7 @@ secrets."
 
 (defun backstaff-emacs--directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
-It ends with a slash, or is \"\" for the root.  It is nil for the same reasons
-as a `backstaff-emacs--path'."
+It ends with a slash, or is \"\" for the root.  It may be nil as well."
   (when-let ((directory (and (not (backstaff-emacs--file-p buffer))
                              (not (backstaff-emacs--hidden-p buffer))
                              (buffer-local-value 'default-directory buffer))))

@@ -11,9 +11,8 @@
 ;;
 ;; The server speaks first, in the frames of backstaff-message.el, and may call the four
 ;; methods below.  Their arguments are data, of which Emacs evaluates nothing.  A root or
-;; path is compared as a string, and no primitive for files gets it.  Emacs decides which
-;; files may hold secrets, and gives the text of such a file only to the connection by which
-;; the user was asked.
+;; path is compared as a string, and no primitive for files gets it.  The text of a file that
+;; may hold secrets goes only to the connection by which the user was asked.
 
 ;;; Code:
 

@@ -6,9 +6,8 @@
 
 ;; For a project on another host a server runs there, over a connection of TRAMP's, so that
 ;; a call costs one round trip.  It starts unasked only if TRAMP is connected already;
-;; otherwise a command asks first.  A model cannot choose a host, because Emacs alone
-;; chooses the root.  One server serves all roots, because ssh allows ten sessions in a
-;; connection.
+;; otherwise a command asks first.  One server serves all roots, because ssh allows ten
+;; sessions in a connection.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command line runs the
 ;; sources that the last start left there if they have the right hash, and asks for them

@@ -164,13 +164,11 @@ Signal a `backstaff-start-error' if there is none."
 (defvar backstaff-server-host-functions nil
   "Hook for what TRAMP is needed for: functions of an operation and its arguments.
 
-`shell-p' DIRECTORY   can a server start at DIRECTORY?  Do not connect.
-`start' HOST          start a server, and return a plist when it is ready:
-                      `:process' speaks EPC, `:output' has the bytes that it
-                      has printed since, and `:text' describes the start.
-`look-up' FUNCTION DIRECTORY
-                      return the value of FUNCTION, called with DIRECTORY once
-                      until `backstaff-restart'.")
+`shell-p' DIRECTORY  can a server start at DIRECTORY?  Do not connect.
+`start' HOST  start a server, and return a plist when it is ready: `:process'
+    speaks EPC, `:output' is what it has printed since, `:text' is for the log.
+`look-up' FUNCTION DIRECTORY  return the value of FUNCTION, called with
+    DIRECTORY once until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
   "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."

@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-changes' lists the changed and untracked files of a project's work tree, and
-;; shows the changes below as `diff-mode' does, with the text of buffers that are not saved.
-;; The server reads git's files itself, so no program that a repository names is run.
+;; `backstaff-changes' lists the changed and untracked files of a work tree, and shows the
+;; changes below as `diff-mode' does.  No program that a repository names is run.
 
 ;;; Code:
 

@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
-;; it, and shows a report in a help buffer, ready to paste into a bug report.  It asks the
-;; server that calls use, and waits for each answer until a limit, or until C-g.
+;; `backstaff-doctor' checks all that a call needs, in that order, by the server that calls
+;; use.  Its report is ready to paste into a bug report.
 
 ;;; Code:
 

@@ -5,9 +5,8 @@
 ;;; Commentary:
 
 ;; The server finds the candidates for the input and ranks them, so a completion style of our
-;; own passes them on unchanged.  Vertico, icomplete and fido show the candidates as you
-;; type; a key ends the wait for the answer to the old input.  Without these, TAB lists the
-;; candidates.  `backstaff-find-read' is for files and for definitions.
+;; own passes them on unchanged.  Vertico, icomplete and fido show them as you type, and a
+;; key ends the wait for the answer to the old input.  Without these, TAB lists them.
 
 ;;; Code:
 

@@ -6,8 +6,7 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  `backstaff-codebase-search' shows
-;; the best places for a question there.  Files have headings, and so have definitions with
-;; matches, such as "in Server.run".  `next-error' needs the file's name on each line, so
+;; the best places for a question there.  `next-error' needs the file's name on each line, so
 ;; each line of a match begins with it, invisibly.
 
 ;;; Code:
@@ -171,7 +170,7 @@ They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
                                    (t (if (string-match-p "[a-z]" value) (prin1-to-string value)
                                         value))))))
                  remedy t t)))
-      (cond ((and problem remedy) (format "%s;\n%s" problem (typed remedy)))
+      (cond ((and problem remedy) (format "%s; %s" problem (typed remedy)))
             (error text)
             (t (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
                           (append (mapcar (pcase-lambda ((map :text :remedy))

@@ -91,8 +91,7 @@ does a table of tags that you have visited."
     (remove-hook 'xref-backend-functions #'backstaff-xref--backend)))
 
 (defun backstaff-xref--backend ()
-  "Return `backstaff' in a project whose files the server can see, or else nil.
-This is for `xref-backend-functions'."
+  "Return `backstaff' in a project whose files the server can see, or else nil."
   (unless (or tags-file-name tags-table-list)
     (ignore-error backstaff-error
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
@@ -116,13 +115,11 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
   "Return the definitions whose name is IDENTIFIER.
 A heading counts where nothing else has the name."
-  (let* ((root (backstaff-root))
-         (definitions (backstaff-xref--definitions root identifier))
-         (best (plist-get (car definitions) :rank)))
+  (let* ((root (backstaff-root)) (all (backstaff-xref--definitions root identifier))
+         (best (plist-get (car all) :rank)))
     (when (member best '(0 10))
-      (backstaff-xref--make-all root (seq-filter (lambda (definition)
-                                                   (equal best (plist-get definition :rank)))
-                                                 definitions)))))
+      (backstaff-xref--make-all
+       root (seq-filter (lambda (one) (equal best (plist-get one :rank))) all)))))
 
 (cl-defmethod xref-backend-references ((_backend (eql backstaff)) identifier)
   "Return the matches of IDENTIFIER as a word, those in prose last."

@@ -4,11 +4,10 @@
 
 ;;; Commentary:
 
-;; A tool that reads files sees the same text as the user.  A call of such a tool names
-;; the modified buffers that visit files below its root, each with the SHA-256 of its
-;; text, encoded as saving would encode it (but without the newline that some modes add at
-;; the end).  If the server does not know a digest, it asks for the text, which then goes to
-;; it in pieces, and the call is made again.
+;; A tool that reads files sees the same text as the user.  A call of such a tool names the
+;; modified buffers that visit files below its root, each with the SHA-256 of its text, encoded
+;; as saving would encode it.  If the server does not know a digest, it asks for the text,
+;; which then goes to it in pieces, and the call is made again.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -160,12 +159,6 @@ can have.  Return nil if the text has changed, or after the deadline."
             (base64-encode-string
              (substring bytes start (min (length bytes) (+ start (or most (* 45 1024))))) t)))))
 
-(defun backstaff-unsaved--reads-p (method)
-  "Return non-nil if METHOD is a tool that reads files, or may be one."
-  (or (null method) (eq backstaff-server-content-readers 'unknown)
-      (cl-some (lambda (id) (or (equal id method) (string-suffix-p (concat "/" method) id)))
-               backstaff-server-content-readers)))
-
 (defun backstaff-unsaved-context (method root)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
 If METHOD is nil, it may be any.  The value is a plist:
@@ -180,7 +173,12 @@ If METHOD is nil, it may be any.  The value is a plist:
          ;; at most, with the arguments; here there are fewer than the 1,000 texts that a server takes.
          (room (if host (* 32 1024) 120000))
          (total 0) (items nil) (codings nil) (left-out nil) (late nil))
-    (dolist (buffer (and (backstaff-unsaved--reads-p method) (buffer-list)))
+    (dolist (buffer (and (or (null method) (eq backstaff-server-content-readers 'unknown)
+                             ;; A tool may be called without the name of its toolset.
+                             (cl-some (lambda (id) (or (equal id method)
+                                                       (string-suffix-p (concat "/" method) id)))
+                                      backstaff-server-content-readers))
+                         (buffer-list)))
       ;; Most buffers visit no file, and that is found out soonest.
       (when (buffer-local-value 'buffer-file-name buffer)
         (with-current-buffer buffer
