@@ -35,8 +35,7 @@
   "Non-nil if a tool has looked at less than all, because its time was up.")
 
 (defun backstaff-emacs--late-p ()
-  "Return non-nil after `backstaff-unsaved-deadline', and note that a tool is cut.
-An agent outside Emacs gets some milliseconds, so that it never holds Emacs up."
+  "Return non-nil after `backstaff-unsaved-deadline', and note that a tool is cut."
   (and (backstaff-unsaved-late-p) (setq backstaff-emacs-cut t)))
 
 ;;; The wall
@@ -147,8 +146,7 @@ The buffers are in the order of `buffer-list', without indirect ones."
 ;;; Results
 
 (defun backstaff-emacs--listed (names limit)
-  "Return the first NAMES that take LIMIT bytes, and the number of the others.
-For example \"a.c, b.c and 2 more\"."
+  "Return the first NAMES that take LIMIT bytes: \"a.c, b.c and 2 more\"."
   (let* ((names (mapcar #'backstaff-names-show names))
          (shown (backstaff-lisp-tools-fitting (mapcar (lambda (name) (concat ", " name)) names)
                                               limit))

@@ -57,8 +57,7 @@ the peer since.  SENT is nil while its request is being sent."
   method success-fn error-fn timeout deadline looked sent)
 
 (defun backstaff-epc-connect (connection &optional output)
-  "Let CONNECTION read from its process, after OUTPUT that came before; return it.
-The process gets a new filter and a new sentinel."
+  "Let CONNECTION read from its process, after OUTPUT that came before; return it."
   (let ((process (backstaff-epc--process connection))
         (buffer (generate-new-buffer " *backstaff frames*" t)))
     (setf (backstaff-epc--buffer connection) buffer)
@@ -101,8 +100,7 @@ The process gets a new filter and a new sentinel."
        (process-live-p (backstaff-epc--process connection))))
 
 (defun backstaff-epc-unresponsive-p (connection)
-  "Return non-nil if the peer of CONNECTION seems to be stuck for good.
-It let two calls time out and sent nothing between."
+  "Return non-nil if the peer let two calls time out and sent nothing between."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
 (defun backstaff-epc-close (connection reason &optional symbol advice)
@@ -242,7 +240,7 @@ whole ends the connection, because nobody knows which part of it is under way."
 
 (defun backstaff-epc--set-deadline (connection call seconds)
   "Let the time of CALL over CONNECTION be up after SECONDS.
-One timer serves all calls; with one for each, 100 took six times as long."
+With a timer for each call, 100 calls took six times as long."
   (setf (backstaff-epc--call-deadline call) (+ (float-time) seconds))
   (unless (memq (backstaff-epc--timer connection) timer-list)
     (setf (backstaff-epc--timer connection)

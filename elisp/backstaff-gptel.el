@@ -37,8 +37,7 @@ Never signal an error: where there are no tools, warn and return nil."
 (defun backstaff-gptel--register (tools)
   "Make the presets of TOOLS, and then TOOLS, known to gptel; return the latter.
 A preset has objects of its own, which know the offer that they are part of.
-The objects in gptel's menu are made last, because of two with one name gptel
-keeps the later."
+Those in gptel's menu come last, as gptel keeps the later of one name."
   (when (fboundp 'gptel-make-preset)
     (pcase-dolist (`(,name . ,added)
                    `((backstaff . ,(or (seq-filter (lambda (tool)

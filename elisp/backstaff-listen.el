@@ -20,9 +20,6 @@
 (require 'backstaff)
 (require 'backstaff-emacs)
 
-(defconst backstaff-listen--request-bytes (* 256 1024)
-  "Maximum number of bytes of a server's requests that wait.")
-
 (defconst backstaff-listen--answer-bytes (* 192 1024)
   "Maximum number of bytes of an answer, because a socket takes no more at once.")
 
@@ -114,7 +111,7 @@ Each is a plist that has `:root', `:pid', and `:last', the time when it asked."
 (defun backstaff-listen--receive (server chunk)
   "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
   (process-put server :bytes (concat (process-get server :bytes) chunk))
-  (if (> (length (process-get server :bytes)) backstaff-listen--request-bytes)
+  (if (> (length (process-get server :bytes)) (* 256 1024))
       (backstaff-listen--hang-up server "it asks too much at once")
     (run-at-time 0 nil #'backstaff-listen--serve server)))
 

@@ -23,10 +23,8 @@
 ;;; Conditions, to which backstaff-epc.el adds how a call may end
 
 (define-error 'backstaff-error "Backstaff error")
-(define-error 'backstaff-protocol-error "Backstaff protocol error"
-  'backstaff-error)
-(define-error 'backstaff-argument-error "Backstaff argument not sendable"
-  'backstaff-error)
+(define-error 'backstaff-protocol-error "Backstaff protocol error" 'backstaff-error)
+(define-error 'backstaff-argument-error "Backstaff argument not sendable" 'backstaff-error)
 
 ;;; From bytes
 
@@ -99,9 +97,8 @@ No character here means more to `read' than a part of a number or a symbol.")
 Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 
 (defun backstaff-message--scan ()
-  "Check that the accessible part of the buffer is one list of plain data.
-Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
-decoding, because it is not all ASCII."
+  "Signal a `backstaff-protocol-error' if the text is not one list of plain data.
+Return non-nil if all of it is ASCII, and needs no decoding."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
@@ -151,8 +148,7 @@ decoding, because it is not all ASCII."
 
 (defun backstaff-message--plain (object &optional depth)
   "Return OBJECT, found DEPTH lists deep, without any text property.
-Signal a `backstaff-argument-error' if it is not plain data: strings,
-symbols, numbers, and lists and vectors of these."
+Signal a `backstaff-argument-error' if it is not plain data."
   (let* ((depth (1+ (or depth 0)))
          (inner (lambda (part) (backstaff-message--plain part depth))))
     (when (> depth backstaff-message--max-depth)

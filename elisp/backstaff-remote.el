@@ -61,19 +61,17 @@ Each may take so long.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)
-  "Return the value of FUNCTION.
-If it takes longer than `backstaff-remote-start-limit', return that of LATE.
-The timer of the limit runs meanwhile, and no other: it might start a server.
-The time to type a password does not count."
+  "Return the value of FUNCTION, or after the limit that of LATE.
+No other timer runs meanwhile: it might start a server.  The time to type a
+password does not count."
   (let ((limit backstaff-remote-start-limit)
         (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
     (with-timeout (limit (funcall late))
       (funcall function))))
 
 (defun backstaff-remote--by-tramp (directory purpose function)
-  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
-After the limit signal a `backstaff-timeout' that names PURPOSE, and end TRAMP's
-connection, which broke off in the midst of a command."
+  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host for PURPOSE.
+After the limit end TRAMP's connection, which broke off in a command."
   (backstaff-remote--limited
    (lambda ()
      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
@@ -92,9 +90,8 @@ connection, which broke off in the midst of a command."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make what goes to a host.
-Return a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
-command line there, and an alist of hashes and payloads in Base64."
+  "Return what this machine makes for a host: (PROGRAM ARGUMENTS PAYLOADS).
+PAYLOADS is an alist of hashes and Base64."
   (backstaff-server-with-own-environment (backstaff-server-sources)
     (with-temp-buffer
       (let* ((command (append (backstaff-server-program) '("bundle")))
@@ -109,9 +106,7 @@ command line there, and an alist of hashes and payloads in Base64."
                         "Update the server's program, or set `backstaff-server-command' to nil")))))))
 
 (defun backstaff-remote--start (host)
-  "Start a server on HOST, as `backstaff-server-host-functions' describes.
-Signal a `backstaff-error' if that fails, or if Emacs is not connected to HOST,
-such as \"/ssh:host:\"."
+  "Start a server on HOST, to which Emacs must be connected."
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
     (let* ((inhibit-quit nil)
            (file (backstaff-server-settings-file-name))

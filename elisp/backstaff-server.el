@@ -175,8 +175,7 @@ Signal a `backstaff-start-error' if there is none."
   (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
          operation arguments))
 
-(defconst backstaff-server--protocol 1
-  "The version of the protocol that both have to speak.")
+(defconst backstaff-server--protocol 1 "The version of the protocol of both.")
 
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))

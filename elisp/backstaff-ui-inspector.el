@@ -34,8 +34,7 @@
         (user-error "Choose a tool"))))
 
 (defun backstaff-inspector--template (tool root)
-  "Return a plist of the arguments that TOOL needs, to edit.
-If TOOL reads files, the path is that of the file here or at point, below ROOT."
+  "Return a plist of the arguments that TOOL needs below ROOT, to edit."
   (cl-loop for argument in (plist-get tool :arguments)
            for name = (plist-get argument :name)
            for file = (and (equal name "path") (plist-get tool :reads-content)

@@ -101,8 +101,7 @@ the words.  The buffer is the one of `backstaff-search'."
   (backstaff-search--open "workspace/codebase_search" (list :query question)))
 
 (defun backstaff-search--read (prompt quote)
-  "Read with PROMPT what to search for.
-The default is the text in the region, or the symbol at point, after QUOTE."
+  "Read with PROMPT what to search for; the default is passed to QUOTE."
   (let* ((text (backstaff-view-default-input)) (default (and text (funcall quote text)))
          (input (read-string (format-prompt prompt default) nil 'grep-regexp-history default)))
     (if (string-blank-p input) (user-error "Type what to search for") input)))
@@ -180,7 +179,7 @@ They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
                           "\n"))))))
 
 (defun backstaff-search--lines (items)
-  "Return lists of (PATH . LINE) and the matches there, of which ITEMS consist."
+  "Return lists of (PATH . LINE) and the matches among ITEMS there."
   (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line))) items))
 
 (defun backstaff-search--insert-matches (items)
@@ -213,8 +212,8 @@ They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
 
 (defun backstaff-search--candidates (input root)
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.
-One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
-Return a message while INPUT is no regular expression."
+Faces tell Consult and Embark the parts of \"src/a.py:4:TEXT\".  Return a message
+while INPUT is no regular expression."
   (pcase-let (((map :ok :data :error :text)
                (backstaff-view-wait-for
                 "workspace/regexp_search" (backstaff-search--arguments (list :pattern input)) root)))

@@ -91,7 +91,7 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
       (backstaff-tree--insert child (1+ level) counts))))
 
 (defun backstaff-tree--count (children missing)
-  "Return the number of CHILDREN, and of MISSING ones or nil, for a line."
+  "Return the number of CHILDREN and of MISSING ones, for a line."
   (propertize (format " %d" (+ (length children) (or missing 0))) 'face 'backstaff-note))
 
 (defun backstaff-tree--load (path &optional then)

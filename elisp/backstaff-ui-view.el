@@ -51,8 +51,7 @@ That needs Vertico, icomplete or fido, which keep the candidates on the screen."
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
-This is `backstaff-root' with a question: whether to connect to the host, if
-Emacs is not connected.  A host that is out of reach is a `user-error'."
+This is `backstaff-root', but asks whether to connect to a host."
   (backstaff-view--connect (or backstaff-root-directory directory (backstaff-directory)))
   (condition-case problem
       (backstaff-root directory)
@@ -60,8 +59,7 @@ Emacs is not connected.  A host that is out of reach is a `user-error'."
     (backstaff-remote-directory (user-error "%s" (backstaff-epc-error-text problem)))))
 
 (defun backstaff-view--connect (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
-Do not ask where no server could be started."
+  "Ask whether to connect to DIRECTORY's host, if a server could start there."
   (let ((host (file-remote-p directory)))
     (when (and host (not noninteractive) (not inhibit-quit)
                (not (backstaff-server-connected-p directory))
@@ -126,9 +124,8 @@ The user may also type an object of JSON."
 
 (defun backstaff-view-with-consult (prompt answer &rest options)
   "Ask with PROMPT for a candidate, and show the place of each meanwhile.
-ANSWER is called with the input, and returns a list of candidates, the best
-first, or a string that says why there is none.  OPTIONS are those of
-`consult--read'; functions for asynchronous commands have no public names."
+ANSWER is as in `backstaff-find-read', and OPTIONS as in `consult--read';
+functions for asynchronous commands have no public names."
   (apply #'consult--read
          (consult--dynamic-collection
           (lambda (input)
@@ -140,9 +137,8 @@ first, or a string that says why there is none.  OPTIONS are those of
 ;;; Calls that the user waits for
 
 (defun backstaff-view-wait-for (id args root)
-  "Return the reply to a call of the tool ID with ARGS in the project ROOT.
-The user made it by a command, so no policy stops it.
-Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
+  "Return the reply to a person's call of the tool ID with ARGS in ROOT.
+Wait until \\[keyboard-quit]; under `while-no-input', until the user types."
   ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
   ;; keys that arrive together.
   (let ((tag throw-on-input) (throw-on-input nil)
@@ -170,18 +166,14 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
 are as in `backstaff-call'.  `:focus' is a path to put point on, and `:top' is
 non-nil if point goes to the first line, both in one request.")
 
-(defvar-local backstaff-view--reply nil
-  "The reply that the buffer shows.")
+(defvar-local backstaff-view--reply nil "The reply that the buffer shows.")
 
-(defvar-local backstaff-view--call nil
-  "The handle of the call whose reply is to come.")
+(defvar-local backstaff-view--call nil "The call whose reply is to come.")
 
-(defvar-local backstaff-view--functions nil
-  "The arguments of `backstaff-view-setup', a plist.")
+(defvar-local backstaff-view--functions nil "The arguments of `backstaff-view-setup'.")
 
 (defun backstaff-view-keymap (&rest bindings)
-  "Return a keymap of BINDINGS, keys for `kbd' and commands in turn.
-It also has the keys of all views."
+  "Return a keymap of BINDINGS, keys and commands in turn, and of all views' keys."
   (let ((map (make-sparse-keymap)))
     (cl-loop for (key command) on `( "?" backstaff-view-keys "e" backstaff-view-edit ,@bindings)
              by #'cddr
@@ -225,8 +217,8 @@ It also has the keys of all views."
 
 (defun backstaff-view-open (mode root tool arguments &rest others)
   "Show the reply of TOOL to ARGUMENTS in the buffer of the project ROOT in MODE.
-OTHERS are more of the state.  Return the buffer.  A view opens another one in
-the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
+OTHERS are more of the state.  Return the buffer, in the window of a view if
+one is selected.  Its name is short: \"*backstaff tree: caddy@host*\"."
   (let* ((kind (nth 1 (split-string (symbol-name mode) "-"))) ; of backstaff-tree-mode, "tree"
          (name (file-name-nondirectory (directory-file-name root))) ; of "/" it is empty
          (host (file-remote-p root 'host))
@@ -254,8 +246,7 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
              (backstaff-view--absolute (backstaff-view-get :root) (plist-get entry :path))))))
 
 (defun backstaff-view-change (&rest changes)
-  "Request the state with CHANGES, a plist.
-With CHANGES the reply is shown from its top, unless they have a `:focus'."
+  "Request the state with CHANGES; the reply is then shown from its top."
   (backstaff-view--connect (or (plist-get changes :root) (backstaff-view-get :root)))
   (setq backstaff-view-state (map-merge 'plist backstaff-view-state
                                         (list :focus nil :top (and changes t)) changes))
@@ -266,8 +257,7 @@ With CHANGES the reply is shown from its top, unless they have a `:focus'."
 
 (defun backstaff-view-call (tool arguments callback)
   "Call TOOL with ARGUMENTS, and return at once; a call that is under way ends.
-CALLBACK gets the reply, in this buffer, unless the user cancels the call.  The
-user made it, so no policy stops it."
+CALLBACK gets the reply, in this buffer, unless the user cancels the call."
   (backstaff-view--cancel)
   (pcase-let* (((map (:arguments complete) :context) backstaff-view--functions)
                (buffer (current-buffer)) (call nil)
@@ -317,8 +307,7 @@ user made it, so no policy stops it."
 
 (defun backstaff-view--redraw (draw)
   "Erase the buffer, and call DRAW to draw it.
-Point goes where `:focus' or `:top' of the state say, or else to the line of the
-same number.  All windows of the buffer follow."
+Point goes where the state says, or else to the line of the same number."
   (let* ((inhibit-read-only t) (window (get-buffer-window nil t))
          ;; Each collection of garbage takes a fiftieth of a second.
          (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
@@ -361,7 +350,7 @@ same number.  All windows of the buffer follow."
 
 (defun backstaff-view-entry (&optional required)
   "Return the entry at point, just before it, or else of the line, or nil.
-If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
+If one is REQUIRED, signal a `user-error' instead of returning nil."
   (let ((start (line-beginning-position)))
     (or (cl-some (lambda (place) (get-text-property place 'backstaff-entry))
                  ;; A search stops behind the name.
@@ -381,8 +370,7 @@ If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
 ;;; Files
 
 (defun backstaff-view-relative (root file)
-  "Return the path of FILE below ROOT, such as \"src/a.c\".
-A file outside of ROOT keeps its absolute name, which the tools refuse."
+  "Return the path of FILE below ROOT; else its name, which the tools refuse."
   (let ((name (file-name-as-directory (file-name-unquote (expand-file-name file)))))
     (cl-flet ((below (root name)
                 (cond ((equal name root) ".")
@@ -399,11 +387,9 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
     (concat (if (string-prefix-p "/" path) (file-remote-p root) root) path)))
 
 (defun backstaff-view-file-name (name root)
-  "Return NAME, an absolute file name, quoted against handlers of its directory.
+  "Return NAME, on the host of ROOT, quoted against handlers of its directory.
 Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another
-machine or into an archive, and so would \"/ssh:host:\" after a newline.
-Handlers of the file itself, such as decompression, do their work.  NAME is on
-the host of ROOT."
+machine or into an archive.  Decompression and the like do their work."
   (let* ((host (or (file-remote-p root) ""))
          (local (string-remove-prefix host name))
          (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))

@@ -27,8 +27,7 @@
 ;;; The search for definitions
 
 (defun backstaff-xref--search (root pattern flags &rest arguments)
-  "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
-ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
+  "Return the data of a search in the project ROOT; a failure is a `user-error'."
   (pcase-let (((map :ok :data :text)
                (backstaff-view-wait-for
                 "workspace/regexp_search"
@@ -39,8 +38,7 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
 
 (defun backstaff-xref--rank (word name path)
   "Return how well the definition NAME in the file PATH answers to WORD.
-The best is 0: the name is WORD.  Then come names that begin with WORD, names
-with a word that does, and other names.  Headings of prose follow all code."
+The best is 0: the name is WORD.  Headings of prose follow all code."
   (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search nil))
     (+ (if (member (file-name-extension path) backstaff-xref--prose) 10 0)
        (cond ((equal (downcase word) (downcase last)) 0)
@@ -97,8 +95,7 @@ does a table of tags that you have visited."
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
 (defun backstaff-xref--make-all (root places)
-  "Return the xrefs of PLACES in the project ROOT, one for each line.
-Each is a plist (:path :line :column :match :line-text), with numbers from 1."
+  "Return the xrefs of PLACES, matches in the project ROOT, one for each line."
   (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
             (xref-make-match (backstaff-names-text (or line-text ""))
                              (xref-make-file-location
@@ -183,8 +180,7 @@ place that you leave."
                                              root (list (funcall definition name))))))))))))
 
 (defun backstaff-xref--candidates (text root)
-  "Return the names of definitions in ROOT that TEXT finds, or why there is none.
-Each has its definition as the text property `backstaff-definition'."
+  "Return the names of definitions in ROOT that TEXT finds, or why there is none."
   (condition-case problem
       (or (delete-dups
            (mapcar (lambda (definition)

@@ -132,9 +132,8 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
   "A cons of the digest and the bytes of the text that was encoded last.")
 
 (defun backstaff-unsaved--look ()
-  "Return (CODING DIGEST SIZE) of the text of the current buffer.
-CODING is the coding system that saving the buffer would use.  Return nil if
-that is not known yet after `backstaff-unsaved-deadline'."
+  "Return (CODING DIGEST SIZE) of the text of the current buffer, as saved.
+Return nil if that is not known yet after `backstaff-unsaved-deadline'."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (or (equal state (car backstaff-unsaved--known)) (backstaff-unsaved-late-p))
       (pcase-let* ((`(,coding . ,bytes) (backstaff-unsaved--encode))
@@ -145,8 +144,8 @@ that is not known yet after `backstaff-unsaved-deadline'."
 
 (defun backstaff-unsaved-piece (digest start &optional most)
   "Return the piece (DIGEST SIZE START BASE64) of a text that a context named.
-It has MOST bytes from START on, by default as many as a request to another host
-can have.  Return nil if the text has changed, or after the deadline."
+It has MOST bytes, by default as many as a request to another host can have.
+Return nil if the text has changed, or after the deadline."
   (unless (equal digest (car backstaff-unsaved--last))
     (cl-loop for buffer in (buffer-list)
              when (equal digest (nth 2 (buffer-local-value 'backstaff-unsaved--known buffer)))

@@ -91,8 +91,7 @@ A directory with a home below it is none: some keep their dotfiles in git."
            (not (backstaff--look-up root #'backstaff--holds-home-p)))))
 
 (defun backstaff--look-up (directory function)
-  "Return the value of FUNCTION, called with DIRECTORY.
-On another host it is called once until `backstaff-restart'."
+  "Return the value of FUNCTION, called with DIRECTORY; on another host, once."
   (if (file-remote-p directory) (backstaff-server-on-host 'look-up function directory)
     (funcall function directory)))
 
@@ -249,7 +248,7 @@ A process filter may neither ask nor send."
 
 (defun backstaff--request (call name arguments success timeout host)
   "Send the request NAME with ARGUMENTS to HOST, as a step of CALL.
-The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails."
+SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails."
   (setf (backstaff--call-stop call)
         (backstaff-server-call-async
          name arguments :timeout timeout :host host
@@ -335,8 +334,7 @@ so several calls would else send pieces inside of one another, without end."
           (t (backstaff--send call texts tries)))))
 
 (defun backstaff--judge (call reply)
-  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
-That is not so if the user has approved it already."
+  "End CALL with REPLY, or ask the user if it says that the call needs approval."
   (let* ((context (backstaff--call-context call)) (problem (plist-get reply :error))
          (root (plist-get problem :root)))
     (if (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
@@ -402,7 +400,7 @@ for a caller that waits."
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
-Return nil if the root is a project's, or the user has let agents look there."
+Return nil if agents may look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
     (unless (or (cdr (assoc root backstaff--root-answers)) (backstaff-project-p given))
@@ -443,8 +441,7 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-The server's deadline is shorter than Emacs's, so that its answer can say what
-is missing."
+It is before Emacs's, so that the server's answer can say what is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@context
