@@ -16,18 +16,11 @@
 
 ;;; Code:
 
+(require 'flymake)
 (require 'map)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
-
-(declare-function flymake-diagnostics "flymake" (&optional beg end))
-(declare-function flymake-diagnostic-beg "flymake" (diagnostic) t)
-(declare-function flymake-diagnostic-text "flymake" (diagnostic &rest parts) t)
-(declare-function flymake-diagnostic-type "flymake" (diagnostic) t)
-(declare-function flymake-running-backends "flymake" ())
-(declare-function flymake-reporting-backends "flymake" ())
-(declare-function flymake-disabled-backends "flymake" ())
 
 ;;; The time
 

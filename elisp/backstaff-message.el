@@ -86,23 +86,14 @@ and then it is not `equal' to the name of the file, as Emacs has it."
   "Maximum number of strings and parentheses in a message.
 Five million empty lists would keep `read' for eight seconds.")
 
-(defconst backstaff-message--atom-characters
-  " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
-  "Characters between parentheses and strings, for `skip-chars-forward'.
-No character here means more to `read' than a part of a number or a symbol.")
-
-(defconst backstaff-message--string-escapes
-  (append "\"\\/abdefnrtvxuU01234567" nil)
-  "Characters that may follow a backslash in a string.
-Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
-
 (defun backstaff-message--scan ()
   "Signal a `backstaff-protocol-error' if the text is not one list of plain data.
 Return non-nil if all of it is ASCII, and needs no decoding."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
-    (while (progn (skip-chars-forward backstaff-message--atom-characters)
+    ;; To `read' none of these means more than a part of a number or a symbol.
+    (while (progn (skip-chars-forward " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-")
                   (setq char (char-after)))
       (forward-char)
       (when (< (setq left (1- left)) 0)
@@ -116,7 +107,9 @@ Return non-nil if all of it is ASCII, and needs no decoding."
                 ((not (eq char ?\\))
                  (setq ascii nil)
                  (skip-chars-forward "\200-\377"))
-                ((memq (char-after (1+ (point))) backstaff-message--string-escapes)
+                ;; Left out are modifiers: `read' recurses on each in \C-\C-\C-.
+                ((memq (char-after (1+ (point))) (eval-when-compile
+                                                   (append "\"\\/abdefnrtvxuU01234567" nil)))
                  (forward-char 2))
                 (t (backstaff-message--refuse-here "unexpected escape"))))
         (forward-char))

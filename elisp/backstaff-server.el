@@ -85,9 +85,6 @@ If no server starts, the text includes advice."
 (defconst backstaff-server--log-buffer "*backstaff log*"
   "The buffer with the server's standard error and our own notes.")
 
-(defconst backstaff-server--log-size (* 256 1024)
-  "Number of characters of the log that are kept when it has a quarter more.")
-
 (defun backstaff-server--log (text)
   "Append TEXT to the log."
   (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
@@ -97,8 +94,8 @@ If no server starts, the text includes advice."
         (goto-char (point-max))
         ;; A window that shows the end goes on showing it.
         (insert-before-markers text)
-        (when (> (buffer-size) (* 1.25 backstaff-server--log-size))
-          (goto-char (- (point-max) backstaff-server--log-size))
+        (when (> (buffer-size) (* 320 1024))
+          (goto-char (- (point-max) (* 256 1024)))
           (delete-region (point-min) (line-beginning-position 2)))))))
 
 (defun backstaff-server-note (text)

@@ -160,15 +160,12 @@ the words.  The buffer is the one of `backstaff-search'."
 They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
   (pcase-let* (((map :text :error :data :warnings) reply) ((map :problem :remedy) error))
     (cl-flet ((typed (remedy)
-                (replace-regexp-in-string
-                 "\\([a-z_]+\\)=\\([a-z0-9]+\\)"
-                 (lambda (found)
-                   (let ((value (match-string 2 found)))
-                     (format ":%s %s" (match-string 1 found)
-                             (cond ((equal value "true") t) ((equal value "false") :false)
-                                   (t (if (string-match-p "[a-z]" value) (prin1-to-string value)
-                                        value))))))
-                 remedy t t)))
+                (cl-loop for (regexp . form) in '(("\\([a-z_]+\\)=true\\>" . ":\\1 t")
+                                                  ("\\([a-z_]+\\)=false\\>" . ":\\1 :false")
+                                                  ("\\([a-z_]+\\)=\\([0-9]+\\)" . ":\\1 \\2")
+                                                  ("\\([a-z_]+\\)=\\([a-z]+\\)" . ":\\1 \"\\2\""))
+                         do (setq remedy (replace-regexp-in-string regexp form remedy t)))
+                remedy))
       (cond ((and problem remedy) (format "%s; %s" problem (typed remedy)))
             (error text)
             (t (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))

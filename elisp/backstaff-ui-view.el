@@ -20,10 +20,8 @@
 
 ;; The file of each view requires this one, and gets these libraries with it.
 (require 'button)
-(require 'cl-lib)
 (require 'json)
 (require 'map)
-(require 'subr-x)
 (require 'thingatpt)
 (require 'backstaff)
 (require 'backstaff-names)

@@ -348,7 +348,7 @@ The sources are a copy without an environment beside them, and the home is root.
     (backstaff-test-call-server 'chatter nil)
     (backstaff-test-condition (backstaff-test-call-server 'die nil))
     (let ((log (backstaff-test--log)))
-      (should (< (length log) (* 1.3 backstaff-server--log-size)))
+      (should (< (length log) (* 340 1024)))
       (should (string-match-p "last words\n.*exited with status 7" log))
       (should (string-prefix-p "0123456789abcde\n" log)))))
 
