@@ -115,8 +115,6 @@ text of the reply, or of an error, after \"Error: \"."
 
 ;;; Figures
 
-;; Agents beside Emacs, which speak MCP, have servers of their own and are not counted.
-
 (defvar backstaff-agent--counts (make-hash-table :test #'equal)
   "The figures by the ids of tools: lists (CALLS BYTES CUT REFUSED).
 They are in memory alone.  No argument and no text is kept.")

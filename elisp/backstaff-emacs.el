@@ -192,7 +192,6 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
          (other (and (not path) (backstaff-emacs--directory selected roots)
                      (substring-no-properties (buffer-name selected))))
          (last (if path (cons path selected) (car files)))
-         (place (and last (backstaff-emacs-context--place (car last) (cdr last))))
          (visible (cl-loop for (path . buffer) in files
                            when (get-buffer-window buffer 'visible) collect path))
          (modified (cl-loop for (path . buffer) in files
@@ -201,18 +200,17 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                           until (backstaff-emacs--late-p)
                           when (backstaff-emacs--directory buffer roots)
                           collect (substring-no-properties (buffer-name buffer))))
-         (listed (lambda (names) (if names (backstaff-emacs--listed names 250) "none")))
-         (lines `(,@(cond (path nil)
-                          (other (list (format "Selected: %s, which visits no file"
-                                               (backstaff-names-show other))))
-                          (t (list "Selected: nothing below the root")))
-                  ,@(and place (list (concat (if path "Selected: " "Last selected file: ")
-                                             (car place))))
-                  ,@(cdr place)
-                  ,(concat "Visible files: " (funcall listed visible))
-                  ,(concat "Not saved yet: " (funcall listed modified))
-                  ,(concat "Buffers without a file: " (funcall listed others)))))
-    (list :text (concat (string-join lines "\n") "\n")
+         (listed (lambda (title names)
+                   (concat title (if names (backstaff-emacs--listed names 250) "none") "\n"))))
+    (list :text (concat (cond (path "Selected: ")
+                              (other (format "Selected: %s, which visits no file\n"
+                                             (backstaff-names-show other)))
+                              (t "Selected: nothing below the root\n"))
+                        (if (and last (not path)) "Last selected file: " "")
+                        (if last (backstaff-emacs-context--place (car last) (cdr last)) "")
+                        (funcall listed "Visible files: " visible)
+                        (funcall listed "Not saved yet: " modified)
+                        (funcall listed "Buffers without a file: " others))
           :data (list :selected path :last-selected (caar files) :selected-buffer other
                       :visible visible :modified modified :buffers others))))
 
@@ -224,12 +222,12 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
            (point (if window (window-point window) (point)))
            (mark (and transient-mark-mode mark-active (mark t)))
            (start (min point (or mark point))) (end (max point (or mark point))))
-      (cons (format "%s, line %d of %d%s" (backstaff-names-show path)
-                    (line-number-at-pos point) (line-number-at-pos (point-max))
-                    (if (buffer-modified-p) ", not saved yet" ""))
-            (when (< start end)
-              (list (format "Region: lines %d-%d" (line-number-at-pos start)
-                            (line-number-at-pos end))))))))
+      (format "%s, line %d of %d%s\n%s" (backstaff-names-show path)
+              (line-number-at-pos point) (line-number-at-pos (point-max))
+              (if (buffer-modified-p) ", not saved yet" "")
+              (if (= start end) ""
+                (format "Region: lines %d-%d\n" (line-number-at-pos start)
+                        (line-number-at-pos end)))))))
 
 ;;; emacs/read_buffer
 

@@ -4,12 +4,11 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions, in the messages of
-;; backstaff-message.el.  Each call ends once, with its value or with a condition below
-;; `backstaff-error'.  The function that is called then may wait for another call, but must
-;; not exit by an error or a `throw', because the calls after it would not end.  After the
-;; first byte out of order nobody knows where the next frame begins, so the connection
-;; breaks, and all its calls end.
+;; EPC carries calls between two programs, in the messages of backstaff-message.el.  Each
+;; call ends once, with its value or with a condition below `backstaff-error'.  The function
+;; that is called then may wait for another call, but must not exit by an error or a `throw',
+;; because the calls after it would not end.  After the first byte out of order nobody knows
+;; where the next frame begins, so the connection breaks, and all its calls end.
 
 ;;; Code:
 

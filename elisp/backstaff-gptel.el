@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-gptel-register' makes the tools known to gptel, where the menu and
-;; `gptel-tools' choose among them, together with presets.  The preset backstaff has only
-;; the few tools that a model needs, as each costs tokens in every turn.
+;; The tools are in gptel's menu, and in presets.  The preset backstaff has only the few
+;; tools that a model needs, as each costs tokens in every turn.
 
 ;;; Code:
 

@@ -4,9 +4,7 @@
 
 ;;; Commentary:
 
-;; Writes and reads the messages of EPC as bytes, and limits their contents, size
-;; and depth.  backstaff-epc.el has connections and calls.
-;;
+;; Writes and reads the messages of EPC as bytes, and limits their contents, size and depth.
 ;; A frame is six hex digits, the length of the rest in bytes, and one message,
 ;; an s-expression:
 ;;

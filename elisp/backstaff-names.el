@@ -4,10 +4,9 @@
 
 ;;; Commentary:
 
-;; A name may contain a newline, an escape sequence, marks that reverse the direction
-;; of writing, or bytes that are no character.  Shown unchanged, it could look like
-;; another name or like two.  The texts of replies have JSON string literals for such
-;; names; `backstaff-names-show' makes the same.
+;; A name with a newline, an escape sequence, marks that reverse the direction of writing, or
+;; bytes that are no character could look like another name or like two.  The texts of replies
+;; have JSON string literals for such names; `backstaff-names-show' makes the same.
 
 ;;; Code:
 

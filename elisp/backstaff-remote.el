@@ -10,8 +10,7 @@
 ;; sessions in a connection.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command line runs the
-;; sources that the last start left there if they have the right hash, and asks for them
-;; otherwise: see py_backend/backstaff_remote.
+;; sources that the last start left there, or asks for them: see py_backend/backstaff_remote.
 
 ;;; Code:
 

@@ -4,10 +4,9 @@
 
 ;;; Commentary:
 
-;; One server serves all of Emacs; each call names the root of its project.  The server
-;; starts with the first call and lives until Emacs ends.  If it has died, the next call
-;; starts another one.  A root on another host has a server there.  A host is a string such
-;; as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; One server serves all of Emacs; each call names the root of its project.  The first call
+;; starts it, and the next one if it has died.  A root on another host has a server there.
+;; A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment, so no
 ;; file or setting of a project counts.  A shell script among the sources that are shipped

@@ -4,8 +4,7 @@
 
 ;;; Commentary:
 
-;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the text that an
-;; agent gets, with its bytes, and the data below it.
+;; `backstaff-run-tool' shows the text that an agent gets, and the data below it.
 
 ;;; Code:
 

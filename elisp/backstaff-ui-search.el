@@ -94,8 +94,7 @@ buffer edits the search.  Modified buffers are searched as they are."
 (defun backstaff-codebase-search (question)
   "Show the best places in the project's code for QUESTION, the best file first.
 QUESTION is in plain words, such as \"how are connections closed\", or a name.
-Of each file you see up to three definitions with the line that holds most of
-the words.  The buffer is the one of `backstaff-search'."
+The buffer is the one of `backstaff-search'."
   (interactive (progn (backstaff-command-root)
                       (list (backstaff-search--read "Ask about the code" #'identity))))
   (backstaff-search--open "workspace/codebase_search" (list :query question)))

@@ -9,12 +9,10 @@
 ;;   (:root "/home/me/a/" :tool "workspace/tree" :arguments (:path "src"))
 ;;
 ;; A call returns at once, and the buffer draws the reply when it comes.  A project has one
-;; buffer of each mode.  The buffer owns its call: C-g cancels it, also on the server, and so
-;; does killing the buffer.
+;; buffer of each mode.  C-g cancels the call, also on the server, and so does killing the buffer.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
-;; (:path "src/a.c" :kind :file).  Paths are below the root, which itself is ".", and have
-;; the file's exact bytes.
+;; (:path "src/a.c" :kind :file).  Paths are below the root and have the file's exact bytes.
 
 ;;; Code:
 
@@ -452,10 +450,6 @@ Ask before a link is followed out of ROOT."
                 for key in '("RET" "TAB" "<backtab>" "." "n" "p" "N" "P" "e" "g" "q" "C-g" "?")
                 for command = (key-binding (kbd key))
                 for text = (pcase command
-                             ('next-line "Go to the next line.")
-                             ('previous-line "Go to the previous line.")
-                             ('forward-button "Go to the next name.")
-                             ('backward-button "Go to the previous name.")
                              ('outline-cycle-buffer "Open or close all that is loaded.")
                              ('revert-buffer "Ask again and keep the place.")
                              ('quit-window "Close the view.")

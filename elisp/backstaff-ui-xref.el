@@ -122,14 +122,11 @@ A heading counts where nothing else has the name."
   "Return the matches of IDENTIFIER as a word, those in prose last."
   (let* ((root (backstaff-root)) (cut nil)
          (pattern (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)))
-         (uses (mapcan (lambda (files)
-                         (let ((data (backstaff-xref--search
-                                      root pattern "" files
-                                      (mapcar (apply-partially #'concat "**/*.")
-                                              backstaff-xref--prose))))
-                           (when (plist-get data :next-offset) (setq cut t))
-                           (plist-get data :items)))
-                       '(:exclude :include))))
+         (prose (mapcar (apply-partially #'concat "**/*.") backstaff-xref--prose))
+         (uses (cl-loop for files in '(:exclude :include)
+                        for data = (backstaff-xref--search root pattern "" files prose)
+                        when (plist-get data :next-offset) do (setq cut t)
+                        append (plist-get data :items))))
     (when cut
       (message "Only the first %d uses are shown; M-x backstaff-search shows all"
                backstaff-xref--limit))
@@ -145,11 +142,9 @@ A heading counts where nothing else has the name."
 ;;;###autoload
 (defun backstaff-find-definition (name)
   "Visit the definition of NAME in the project.
-Interactively, complete the name: the definition with exactly this name comes
-first, then names that begin with it, then names with a word that does.
-The file and the line stand beside each, and RET takes the first.  Of several
-words the last is in the name itself, and the others may be in the names around
-it: \"server run\" finds Server.run.  Case counts only if you type a capital
+Interactively, complete the name; RET takes the first, which is the best.  Of
+several words the last is in the name itself, and the others may be in the names
+around it: \"server run\" finds Server.run.  Case counts only for a capital
 letter.  If several definitions have the name, xref lists them.  With Consult
 you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
 place that you leave."

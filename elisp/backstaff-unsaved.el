@@ -9,8 +9,8 @@
 ;; as saving would encode it.  If the server does not know a digest, it asks for the text,
 ;; which then goes to it in pieces, and the call is made again.
 ;;
-;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
-;; whose file is encrypted or holds credentials.
+;; A buffer that visits a file elsewhere is never sent, nor one whose file is encrypted or
+;; holds credentials.
 
 ;;; Code:
 
