@@ -115,8 +115,7 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
                          ;; The next prompt would hide the message.  A key ends the wait.
                          (sit-for 1))
                        (equal answer "yes")))
-      (when timer
-        (cancel-timer timer))
+      (when timer (cancel-timer timer))
       ;; The last key was part of the answer, and of no command.
       (clear-this-command-keys t))
     (when (eq answer :late)

@@ -60,9 +60,7 @@ the peer since.  SENT is nil while its request is being sent."
   (let ((process (backstaff-epc--process connection))
         (buffer (generate-new-buffer " *backstaff frames*" t)))
     (setf (backstaff-epc--buffer connection) buffer)
-    (with-current-buffer buffer
-      (set-buffer-multibyte nil)
-      (buffer-disable-undo))
+    (with-current-buffer buffer (set-buffer-multibyte nil))
     (set-process-coding-system process 'binary 'binary)
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
@@ -73,8 +71,7 @@ the peer since.  SENT is nil while its request is being sent."
      (lambda (process _event)
        (unless (process-live-p process)
          (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
-    (when output
-      (backstaff-epc--receive connection output))
+    (when output (backstaff-epc--receive connection output))
     connection))
 
 (defun backstaff-epc--end-text (connection)
@@ -99,7 +96,7 @@ the peer since.  SENT is nil while its request is being sent."
        (process-live-p (backstaff-epc--process connection))))
 
 (defun backstaff-epc-unresponsive-p (connection)
-  "Return non-nil if the peer let two calls time out and sent nothing between."
+  "Return non-nil if the peer of CONNECTION let two calls time out in silence."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
 (defun backstaff-epc-close (connection reason &optional symbol advice)
@@ -114,16 +111,14 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
       (when (backstaff-epc--timer connection)
         (cancel-timer (backstaff-epc--timer connection)))
       (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
-        (unless (equal words "")
-          (setf (cadr condition) (format "%s:\n%s" reason words))))
+        (unless (equal words "") (setf (cadr condition) (format "%s:\n%s" reason words))))
       (funcall (backstaff-epc--log-function connection) (cadr condition))
       (kill-buffer (backstaff-epc--buffer connection))
       (dolist (uid (hash-table-keys (backstaff-epc--pending connection)))
         (when-let ((call (backstaff-epc--pop-call connection uid)))
           (funcall (backstaff-epc--call-error-fn call) condition))))))
 
-(defconst backstaff-epc--slice 0.05
-  "Seconds between two looks at the peer.")
+(defconst backstaff-epc--slice 0.05 "Seconds between two looks at the peer.")
 
 ;;; Frames from the peer
 
@@ -275,8 +270,7 @@ With a timer for each call, 100 calls took six times as long."
     (if (eq (process-filter (backstaff-epc--process connection)) t)
         (backstaff-epc--listen connection)
       (backstaff-epc--break-wait connection))
-    (when sending
-      (throw sending nil))))
+    (when sending (throw sending nil))))
 
 (defun backstaff-epc--drop (connection uid symbol text)
   "End call UID over CONNECTION with the condition SYMBOL and TEXT.
@@ -341,11 +335,9 @@ as in another process's filter."
             (setq quit-flag nil)
             (signal 'quit nil)))
       (backstaff-epc--listen connection)
-      (unless (cdr wait)
-        (funcall cancel)))
+      (unless (cdr wait) (funcall cancel)))
     (pcase-let ((`(,_ ,value . ,condition) wait))
-      (when condition
-        (signal (car condition) (cdr condition)))
+      (when condition (signal (car condition) (cdr condition)))
       value)))
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))

@@ -32,8 +32,7 @@ Emacs also hangs up on a server that does not read for so long.")
 
 ;;; The socket
 
-(defvar backstaff-listen--process nil
-  "The process that listens, or nil.")
+(defvar backstaff-listen--process nil "The process that listens, or nil.")
 
 (defun backstaff-listen--folder ()
   "Return the folder of the sockets of this user's Emacsen."

@@ -117,11 +117,9 @@ Return non-nil if all of it is ASCII, and needs no decoding."
        ((or (eq char ?\)) (eq char ?\]))
         (when (zerop (setq depth (1- depth)))
           (skip-chars-forward " \t\r\n")
-          (unless (eobp)
-            (backstaff-message--refuse-here "text follows a message"))))
+          (unless (eobp) (backstaff-message--refuse-here "text follows a message"))))
        (t (backward-char) (backstaff-message--refuse-here "unexpected text"))))
-    (unless (zerop depth)
-      (backstaff-message-refuse "a message has no end"))
+    (unless (zerop depth) (backstaff-message-refuse "a message has no end"))
     ascii))
 
 (defun backstaff-message-refuse (format-string &rest arguments)

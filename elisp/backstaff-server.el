@@ -44,8 +44,7 @@ server starts."
 
 ;;; Conditions
 
-(define-error 'backstaff-start-error "Backstaff cannot start its server"
-  'backstaff-connection-lost)
+(define-error 'backstaff-start-error "Backstaff cannot start its server" 'backstaff-connection-lost)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -363,8 +362,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
   (backstaff-server--stop "the server was stopped")
-  (when (called-interactively-p 'interactive)
-    (message "The server is stopped")))
+  (when (called-interactively-p 'interactive) (message "The server is stopped")))
 
 ;;;###autoload
 (defun backstaff-restart ()

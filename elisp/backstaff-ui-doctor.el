@@ -80,8 +80,7 @@ If it fails, write why and what to do, and return nil."
                   (list (concat (backstaff-names-show-file root) " cannot be entered")
                         "Make it a directory that you may read, or go to another one")))
         (backstaff-names-show-file root)))
-    (when host
-      (insert "\nOn this machine, for local projects\n"))
+    (when host (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
     (backstaff-doctor--check "Settings"
       (let ((file (backstaff-server-settings-file-name)))

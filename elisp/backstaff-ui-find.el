@@ -12,8 +12,7 @@
 
 (require 'backstaff-ui-view)
 
-(defvar backstaff-find--history nil
-  "The inputs of `backstaff-find-file'.")
+(defvar backstaff-find--history nil "The inputs of `backstaff-find-file'.")
 
 (cl-defun backstaff-find-read (prompt default answer history category &key annotate state)
   "Ask with PROMPT for a candidate that the server finds, and return it.

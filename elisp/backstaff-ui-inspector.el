@@ -11,8 +11,7 @@
 (require 'pp)
 (require 'backstaff-ui-view)
 
-(defvar backstaff-inspector--history nil
-  "The tools that the user ran.")
+(defvar backstaff-inspector--history nil "The tools that the user ran.")
 
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition; a part of its name is enough."

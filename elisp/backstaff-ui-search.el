@@ -87,8 +87,7 @@ buffer edits the search.  Modified buffers are searched as they are."
                              nil)
                          (backstaff-search--read "Search for Python regexp"
                                                  #'backstaff-view-quote-regexp)))))
-  (when pattern
-    (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
+  (when pattern (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
 
 ;;;###autoload
 (defun backstaff-codebase-search (question)

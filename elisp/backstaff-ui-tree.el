@@ -88,8 +88,7 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
             (if (or children missing) (backstaff-tree--count children missing) "")
             (if (and truncated (not children))
                 (propertize " …" 'backstaff-unloaded t 'face 'backstaff-note) ""))
-    (dolist (child children)
-      (backstaff-tree--insert child (1+ level) counts))))
+    (dolist (child children) (backstaff-tree--insert child (1+ level) counts))))
 
 (defun backstaff-tree--count (children missing)
   "Return the number of CHILDREN and of MISSING ones, for a line."
@@ -114,8 +113,7 @@ Return t then, and call THEN when they are shown."
                  (end-of-line)
                  (delete-char -2)       ; the ellipsis
                  (insert (backstaff-tree--count children (plist-get (car missing) :count)))
-                 (dolist (child children)
-                   (backstaff-tree--insert child level missing))))))
+                 (dolist (child children) (backstaff-tree--insert child level missing))))))
          (when then (funcall then)))))
     t))
 

@@ -85,8 +85,7 @@ A note of a view, such as \"No matches\", has no names."
 
 ;;; Arguments of a tool
 
-(defvar backstaff-view--argument-history nil
-  "The arguments of tools that the user typed.")
+(defvar backstaff-view--argument-history nil "The arguments that the user typed.")
 
 (defun backstaff-view-read-arguments (id arguments)
   "Read the arguments of the tool ID, a plist; ARGUMENTS are there to edit.
@@ -144,8 +143,7 @@ Wait until \\[keyboard-quit]; under `while-no-input', until the user types."
           (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
                                            (list :person t :root root)))
           (while (null reply)
-            (when (and tag (input-pending-p))
-              (throw tag t))
+            (when (and tag (input-pending-p)) (throw tag t))
             (when (and late (> (float-time) late))
               (setq late nil)
               (message "Waiting for an answer… (C-g cancels)"))
@@ -207,8 +205,7 @@ non-nil if point goes to the first line, both in one request.")
 
 (defun backstaff-view-get (key)
   "Return the value of KEY in the state of this buffer, which must be a view."
-  (unless backstaff-view--functions
-    (user-error "This buffer is no view of Backstaff"))
+  (unless backstaff-view--functions (user-error "This buffer is no view of Backstaff"))
   (plist-get backstaff-view-state key))
 
 (defun backstaff-view-open (mode root tool arguments &rest others)
@@ -228,8 +225,7 @@ one is selected.  Its name is short: \"*backstaff tree: caddy@host*\"."
                               (if (equal name "") root (backstaff-names-show name))
                               (if host (concat "@" host) ""))))))
     (with-current-buffer buffer
-      (unless (eq major-mode mode)
-        (funcall mode))
+      (unless (eq major-mode mode) (funcall mode))
       (apply #'backstaff-view-change :root root :tool tool :arguments arguments others))
     (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer) buffer)
     buffer))
@@ -320,8 +316,7 @@ Point goes where the state says, or else to the line of the same number."
       (forward-line (car place))
       (move-to-column (cadr place)))
     (when focus (backstaff-view-go-to focus))
-    (dolist (window (get-buffer-window-list nil t t))
-      (set-window-point window (point)))))
+    (dolist (window (get-buffer-window-list nil t t)) (set-window-point window (point)))))
 
 (defun backstaff-view-set-header (text)
   "Show TEXT and the arguments of the call in the header line."

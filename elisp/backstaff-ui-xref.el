@@ -21,13 +21,12 @@
 (defconst backstaff-xref--prose '("adoc" "md" "org" "rst" "texi" "txt")
   "Extensions of files of prose, whose headings and words follow all code.")
 
-(defvar backstaff-xref--history nil
-  "The names that `backstaff-find-definition' was asked for.")
+(defvar backstaff-xref--history nil "The names of definitions that the user typed.")
 
 ;;; The search for definitions
 
 (defun backstaff-xref--search (root pattern flags &rest arguments)
-  "Return the data of a search in the project ROOT; a failure is a `user-error'."
+  "Return the data of a search in ROOT for PATTERN with FLAGS and ARGUMENTS."
   (pcase-let (((map :ok :data :text)
                (backstaff-view-wait-for
                 "workspace/regexp_search"

@@ -130,8 +130,7 @@ host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
   "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
-  (when (file-remote-p root)
-    (backstaff-server-check-host root))
+  (when (file-remote-p root) (backstaff-server-check-host root))
   (file-name-as-directory (expand-file-name root)))
 
 ;;; Calls
@@ -349,8 +348,7 @@ so several calls would else send pieces inside of one another, without end."
                           (backstaff-unsaved-add-state reply (plist-get context :root))
                         reply)))))
 
-(defvar backstaff--asking nil
-  "Non-nil while the user is asked about a call.")
+(defvar backstaff--asking nil "Non-nil while the user is asked about a call.")
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
@@ -448,7 +446,7 @@ It is before Emacs's, so that the server's answer can say what is missing."
       :deadline-ms ,(max 1 (floor (* 900 backstaff-call-timeout))))))
 
 (defun backstaff--error-reply (id code message &optional text)
-  "Return the reply to a call of the tool ID that failed with CODE and MESSAGE."
+  "Return the reply, with TEXT, to a call of ID that failed with CODE and MESSAGE."
   (list :ok nil :tool (format "%s" id)
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)
