@@ -4,10 +4,9 @@
 
 ;;; Commentary:
 
-;; A library of agents needs three things of a tool: a name that no other tool has, a list
-;; of parameters, and a function that takes a callback and the arguments by position.  This
-;; file makes them from the server's descriptions, so that no adapter knows any tool.  The
-;; root is that of the project that the current buffer is in when the model calls.
+;; A library of agents needs of a tool a name that no other has, a list of parameters, and a
+;; function that takes a callback and the arguments by position.  This file makes them from
+;; the server's descriptions.  The root is that of the current buffer when the model calls.
 
 ;;; Code:
 
@@ -115,8 +114,6 @@ text of the reply, or of an error, after \"Error: \"."
       nil)))
 
 ;;; Figures
-
-;; Agents beside Emacs, which speak MCP, have servers of their own and are not counted.
 
 (defvar backstaff-agent--counts (make-hash-table :test #'equal)
   "The figures by the ids of tools: lists (CALLS BYTES CUT REFUSED).

@@ -7,14 +7,10 @@
 ;; A model's call may need a yes of the user's: the server's policy says so, the file
 ;; may hold secrets, or the root is no project's.
 ;;
-;; The question comes while the user does something else, and takes no key typed for that:
-;;
-;; - It waits until the user has typed nothing for half a second, and no minibuffer, search
-;;   or keyboard macro is under way.
-;; - The echo area shows it for half a second.  A key that comes meanwhile goes where the
-;;   user is, and the question waits again.
-;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes
-;;   in its first half second does not count.
+;; The question comes while the user does something else, and takes no key typed for that.
+;; It waits until the user has typed nothing for half a second.  Then the echo area shows it
+;; for half a second; a key that comes meanwhile goes where the user is.  Then it is a prompt
+;; in the minibuffer, and takes the word "yes" or "no" with RET.
 ;;
 ;; `yes-or-no-p' may be a dialog or a menu with "Yes" selected, or take a single key, as
 ;; `use-dialog-box', `use-short-answers' and an alias in the user's init file say.
@@ -64,7 +60,13 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
                (and (daemonp) (null (cdr (frame-list)))))
            :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
-          ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
+          ((or (backstaff-approval--typing-p)
+               ;; A key that comes meanwhile ends the wait at once, and stays in the queue.
+               (let ((message-log-max nil))
+                 (message "In a moment: %s" question)
+                 (prog1 (not (sit-for backstaff-approval--quiet-seconds))
+                   (message nil))))
+           :busy)
           (t (backstaff-approval--read question)))))
 
 (defvar backstaff-approval--last-key '(nil . 0)
@@ -84,15 +86,6 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
       ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
       overriding-local-map overriding-terminal-local-map))
 
-(defun backstaff-approval--announce (question)
-  "Show QUESTION in the echo area; return nil if a key comes meanwhile.
-The key stays in the queue."
-  (let ((message-log-max nil))
-    (message "In a moment: %s" question)
-    ;; Wait until the user has seen it and types nothing.  A key ends the wait at once.
-    (prog1 (sit-for backstaff-approval--quiet-seconds)
-      (message nil))))
-
 (defun backstaff-approval--read (question)
   "Return t or nil, the user's answer to QUESTION, or `:late'."
   (let* ((throw-on-input nil) (read-minibuffer-restore-windows nil)
@@ -102,7 +95,12 @@ The key stays in the queue."
          (prompt (concat question "(yes or no) "))
          (timer (and backstaff-approval-deadline
                      (run-at-time (max 0 (- backstaff-approval-deadline (float-time))) 0.1
-                                  #'backstaff-approval--give-up tag (1+ (minibuffer-depth)))))
+                                  (lambda (depth)
+                                    ;; Wait while a command or a minibuffer of the user's is on top.
+                                    (when (and (= (minibuffer-depth) depth)
+                                               (equal (this-single-command-keys) []))
+                                      (throw tag :late)))
+                                  (1+ (minibuffer-depth)))))
          (answer nil))
     (unwind-protect
         (setq answer (catch tag
@@ -117,30 +115,18 @@ The key stays in the queue."
                          ;; The next prompt would hide the message.  A key ends the wait.
                          (sit-for 1))
                        (equal answer "yes")))
-      (when timer
-        (cancel-timer timer))
+      (when timer (cancel-timer timer))
       ;; The last key was part of the answer, and of no command.
       (clear-this-command-keys t))
     (when (eq answer :late)
       (message "The question had no answer in time; the call is refused"))
     answer))
 
-(defun backstaff-approval--give-up (tag depth)
-  "End the question, a minibuffer at DEPTH, with `:late', by a throw to TAG.
-Wait while a command or a minibuffer of the user's is on top of it."
-  (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
-    (throw tag :late)))
-
 (defun backstaff-approval-question-about (let-it id args secret root)
   "Return the question whether the tool ID may run with ARGS, or read SECRET.
 LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
   (format (if secret "%s %s read %s in %s, which may hold secrets? " "%s %s run with %s in %s? ")
-          let-it id (backstaff-approval--shown (or secret args)) (backstaff-approval-short root)))
-
-(defun backstaff-approval-short (root)
-  "Return the name ROOT on one line; no handler of file names is called."
-  (let ((file-name-handler-alist nil))
-    (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
+          let-it id (backstaff-approval--shown (or secret args)) (backstaff-names-show-file root)))
 
 (defun backstaff-approval--shown (value)
   "Return VALUE, which a model chose, so that it passes for no other question."

@@ -7,28 +7,20 @@
 ;; These tools look and do nothing else: none visits a file, runs a mode or a hook, starts a
 ;; process, connects to a host, moves point or changes a window.
 ;;
-;; A buffer belongs to the root of a call if the true name of its file is below it.  A buffer
-;; without a file belongs where its `default-directory' is.  Some buffers belong nowhere:
-;; those whose names begin with a blank, minibuffers (so passwords, too), and those with
-;; credentials.
+;; A buffer belongs to the root of a call if the true name of its file is below it, and
+;; without a file, where its `default-directory' is.  Buffers whose names begin with a blank,
+;; minibuffers (so passwords, too), and those with credentials belong nowhere.
 ;;
 ;; Names are compared as strings.  A primitive for file names could call a handler, which
 ;; starts a program or asks another host, and a path of a model's may be "/ssh:host:/".
 
 ;;; Code:
 
+(require 'flymake)
 (require 'map)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
-
-(declare-function flymake-diagnostics "flymake" (&optional beg end))
-(declare-function flymake-diagnostic-beg "flymake" (diagnostic) t)
-(declare-function flymake-diagnostic-text "flymake" (diagnostic &rest parts) t)
-(declare-function flymake-diagnostic-type "flymake" (diagnostic) t)
-(declare-function flymake-running-backends "flymake" ())
-(declare-function flymake-reporting-backends "flymake" ())
-(declare-function flymake-disabled-backends "flymake" ())
 
 ;;; The time
 
@@ -36,8 +28,7 @@
   "Non-nil if a tool has looked at less than all, because its time was up.")
 
 (defun backstaff-emacs--late-p ()
-  "Return non-nil after `backstaff-unsaved-deadline', and note that a tool is cut.
-An agent outside Emacs gets some milliseconds, so that it never holds Emacs up."
+  "Return non-nil after `backstaff-unsaved-deadline', and note that a tool is cut."
   (and (backstaff-unsaved-late-p) (setq backstaff-emacs-cut t)))
 
 ;;; The wall
@@ -97,8 +88,7 @@ The server's fs/secrets.py defines the globs."
 
 (defun backstaff-emacs--path (buffer roots)
   "Return the path below one of ROOTS of the file that BUFFER visits.
-It is nil if there is none, if no tool may show BUFFER, and if the file may hold
-secrets."
+Return nil if there is none, or if no tool may show it."
   (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs--hidden-p buffer))
          (not (backstaff-emacs-secret-p names roots))
@@ -106,8 +96,7 @@ secrets."
 
 (defun backstaff-emacs--directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
-It ends with a slash, or is \"\" for the root.  It is nil for the same reasons
-as a `backstaff-emacs--path'."
+It ends with a slash, or is \"\" for the root.  It may be nil as well."
   (when-let ((directory (and (not (backstaff-emacs--file-p buffer))
                              (not (backstaff-emacs--hidden-p buffer))
                              (buffer-local-value 'default-directory buffer))))
@@ -128,18 +117,6 @@ The buffers are in the order of `buffer-list', without indirect ones."
            for path = (and (not (buffer-base-buffer buffer))
                            (backstaff-emacs--path buffer roots))
            when path collect (cons path buffer)))
-
-(defun backstaff-emacs--argument-path (path roots)
-  "Return PATH, an argument of a model's, as it is below one of ROOTS: \"src/a.c\".
-The root itself is \"\".  Fail if PATH leads out of it."
-  (let* ((relative (if (string-prefix-p "/" path)
-                       (or (backstaff-unsaved-below path roots) "..")
-                     path))
-         (names (remove "." (split-string relative "/" t))))
-    (if (member ".." names)
-        (backstaff-lisp-tools-fail "SANDBOX_VIOLATION" "Path %s is outside the workspace"
-                                   (backstaff-emacs--quote path))
-      (string-join names "/"))))
 
 (defun backstaff-emacs--quote (text)
   "Return TEXT from a model, quoted for a message."
@@ -162,8 +139,7 @@ The root itself is \"\".  Fail if PATH leads out of it."
 ;;; Results
 
 (defun backstaff-emacs--listed (names limit)
-  "Return the first NAMES that take LIMIT bytes, and the number of the others.
-For example \"a.c, b.c and 2 more\"."
+  "Return the first NAMES that take LIMIT bytes: \"a.c, b.c and 2 more\"."
   (let* ((names (mapcar #'backstaff-names-show names))
          (shown (backstaff-lisp-tools-fitting (mapcar (lambda (name) (concat ", " name)) names)
                                               limit))
@@ -216,7 +192,6 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
          (other (and (not path) (backstaff-emacs--directory selected roots)
                      (substring-no-properties (buffer-name selected))))
          (last (if path (cons path selected) (car files)))
-         (place (and last (backstaff-emacs-context--place (car last) (cdr last))))
          (visible (cl-loop for (path . buffer) in files
                            when (get-buffer-window buffer 'visible) collect path))
          (modified (cl-loop for (path . buffer) in files
@@ -225,18 +200,17 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                           until (backstaff-emacs--late-p)
                           when (backstaff-emacs--directory buffer roots)
                           collect (substring-no-properties (buffer-name buffer))))
-         (listed (lambda (names) (if names (backstaff-emacs--listed names 250) "none")))
-         (lines `(,@(cond (path nil)
-                          (other (list (format "Selected: %s, which visits no file"
-                                               (backstaff-names-show other))))
-                          (t (list "Selected: nothing below the root")))
-                  ,@(and place (list (concat (if path "Selected: " "Last selected file: ")
-                                             (car place))))
-                  ,@(cdr place)
-                  ,(concat "Visible files: " (funcall listed visible))
-                  ,(concat "Not saved yet: " (funcall listed modified))
-                  ,(concat "Buffers without a file: " (funcall listed others)))))
-    (list :text (concat (string-join lines "\n") "\n")
+         (listed (lambda (title names)
+                   (concat title (if names (backstaff-emacs--listed names 250) "none") "\n"))))
+    (list :text (concat (cond (path "Selected: ")
+                              (other (format "Selected: %s, which visits no file\n"
+                                             (backstaff-names-show other)))
+                              (t "Selected: nothing below the root\n"))
+                        (if (and last (not path)) "Last selected file: " "")
+                        (if last (backstaff-emacs-context--place (car last) (cdr last)) "")
+                        (funcall listed "Visible files: " visible)
+                        (funcall listed "Not saved yet: " modified)
+                        (funcall listed "Buffers without a file: " others))
           :data (list :selected path :last-selected (caar files) :selected-buffer other
                       :visible visible :modified modified :buffers others))))
 
@@ -248,12 +222,12 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
            (point (if window (window-point window) (point)))
            (mark (and transient-mark-mode mark-active (mark t)))
            (start (min point (or mark point))) (end (max point (or mark point))))
-      (cons (format "%s, line %d of %d%s" (backstaff-names-show path)
-                    (line-number-at-pos point) (line-number-at-pos (point-max))
-                    (if (buffer-modified-p) ", not saved yet" ""))
-            (when (< start end)
-              (list (format "Region: lines %d-%d" (line-number-at-pos start)
-                            (line-number-at-pos end))))))))
+      (format "%s, line %d of %d%s\n%s" (backstaff-names-show path)
+              (line-number-at-pos point) (line-number-at-pos (point-max))
+              (if (buffer-modified-p) ", not saved yet" "")
+              (if (= start end) ""
+                (format "Region: lines %d-%d\n" (line-number-at-pos start)
+                        (line-number-at-pos end)))))))
 
 ;;; emacs/read_buffer
 
@@ -350,16 +324,24 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (limit (plist-get context :limit))
-         (scope (backstaff-emacs--argument-path (or (plist-get arguments :path) "") roots))
+         (path (or (plist-get arguments :path) ""))
+         ;; As it is below the root, which itself is "".
+         (names (remove "." (split-string (if (not (string-prefix-p "/" path)) path
+                                            (or (backstaff-unsaved-below path roots) ".."))
+                                          "/" t)))
+         (scope (string-join names "/"))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
          (states nil) (rows nil))
+    (when (member ".." names)
+      (backstaff-lisp-tools-fail "SANDBOX_VIOLATION" "Path %s is outside the workspace"
+                                 (backstaff-emacs--quote path)))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
       (when (and (funcall within path) (not (backstaff-emacs--late-p)))
         (pcase-let ((`(,state . ,found) (backstaff-emacs-diagnostics--of-buffer path buffer)))
           (push path (alist-get state states))
           (setq rows (append found rows)))))
-    (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
+    (setq rows (cl-sort rows #'string< :key (pcase-lambda ((map :path :line :column))
                                               (format "%s\0%9d%9d" path line column))))
     (let ((head (cond (rows (format "Problems: %d" (length rows)))
                       ((and (alist-get 'checked states) (not backstaff-emacs-cut)) "No problems")
@@ -374,7 +356,11 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                                                                    (min 500 (/ limit 4)))))))
       (backstaff-emacs--answer
        limit
-       (mapcar #'backstaff-emacs-diagnostics--shown
+       (mapcar (lambda (row)
+                 (pcase-let (((map :path :line :column :severity :message) row))
+                   (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
+                                 (substring (symbol-name severity) 1) message)
+                         row)))
                (seq-take rows (plist-get arguments :max-results)))
        (length rows)
        (lambda (shown left)
@@ -386,21 +372,10 @@ is the first line.  NOTES, of which some may be nil, stand in brackets."
                      :waiting (alist-get 'waiting states)
                      :failed (alist-get 'failed states))))))))
 
-(defun backstaff-emacs-diagnostics--shown (problem)
-  "Return a cons of the line that shows PROBLEM and its plist.
-PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE)."
-  (pcase-let* ((`(,path ,line ,column ,severity ,message) problem)
-               (message (backstaff-names-prose
-                         (truncate-string-to-width (or message "") 500 nil nil t))))
-    (cons (format "%s:%d:%d %s %s" (backstaff-names-show path) line column
-                  (substring (symbol-name severity) 1) message)
-          (list :path path :line line :column column :severity severity :message message))))
-
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer)
   "Return (STATE . PROBLEMS) of BUFFER, which visits PATH.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
-`waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
-LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
+`waiting' if one has not reported yet, or `checked'."
   (backstaff-emacs--in buffer
     (if (not (bound-and-true-p flymake-mode)) '(unchecked)
       (cons
@@ -418,11 +393,15 @@ LINE COLUMN SEVERITY MESSAGE); the numbers count from 1."
         when (integer-or-marker-p start)
         collect (progn
                   (goto-char start)
-                  (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
-                        (or (car (memq type '(:error :warning :note)))
-                            (pcase (get type 'flymake-category)
-                              ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                        (flymake-diagnostic-text diagnostic))))))))
+                  (list :path path :line (line-number-at-pos)
+                        :column (1+ (- (point) (line-beginning-position)))
+                        :severity (or (car (memq type '(:error :warning :note)))
+                                      (pcase (get type 'flymake-category)
+                                        ('flymake-warning :warning) ('flymake-note :note)
+                                        (_ :error)))
+                        :message (backstaff-names-prose
+                                  (truncate-string-to-width
+                                   (or (flymake-diagnostic-text diagnostic) "") 500 nil nil t)))))))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

@@ -4,12 +4,11 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions, in the messages of
-;; backstaff-message.el.  Each call ends once, with its value or with a condition below
-;; `backstaff-error'.  The function that is called then may wait for another call, but must
-;; not exit by an error or a `throw', because the calls after it would not end.  After the
-;; first byte out of order nobody knows where the next frame begins, so the connection
-;; breaks, and all its calls end.
+;; EPC carries calls between two programs, in the messages of backstaff-message.el.  Each
+;; call ends once, with its value or with a condition below `backstaff-error'.  The function
+;; that is called then may wait for another call, but must not exit by an error or a `throw',
+;; because the calls after it would not end.  After the first byte out of order nobody knows
+;; where the next frame begins, so the connection breaks, and all its calls end.
 
 ;;; Code:
 
@@ -57,14 +56,11 @@ the peer since.  SENT is nil while its request is being sent."
   method success-fn error-fn timeout deadline looked sent)
 
 (defun backstaff-epc-connect (connection &optional output)
-  "Let CONNECTION read from its process, after OUTPUT that came before; return it.
-The process gets a new filter and a new sentinel."
+  "Let CONNECTION read from its process, after OUTPUT that came before; return it."
   (let ((process (backstaff-epc--process connection))
         (buffer (generate-new-buffer " *backstaff frames*" t)))
     (setf (backstaff-epc--buffer connection) buffer)
-    (with-current-buffer buffer
-      (set-buffer-multibyte nil)
-      (buffer-disable-undo))
+    (with-current-buffer buffer (set-buffer-multibyte nil))
     (set-process-coding-system process 'binary 'binary)
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
@@ -75,8 +71,7 @@ The process gets a new filter and a new sentinel."
      (lambda (process _event)
        (unless (process-live-p process)
          (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
-    (when output
-      (backstaff-epc--receive connection output))
+    (when output (backstaff-epc--receive connection output))
     connection))
 
 (defun backstaff-epc--end-text (connection)
@@ -101,8 +96,7 @@ The process gets a new filter and a new sentinel."
        (process-live-p (backstaff-epc--process connection))))
 
 (defun backstaff-epc-unresponsive-p (connection)
-  "Return non-nil if the peer of CONNECTION seems to be stuck for good.
-It let two calls time out and sent nothing between."
+  "Return non-nil if the peer of CONNECTION let two calls time out in silence."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
 (defun backstaff-epc-close (connection reason &optional symbol advice)
@@ -117,16 +111,14 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
       (when (backstaff-epc--timer connection)
         (cancel-timer (backstaff-epc--timer connection)))
       (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
-        (unless (equal words "")
-          (setf (cadr condition) (format "%s:\n%s" reason words))))
+        (unless (equal words "") (setf (cadr condition) (format "%s:\n%s" reason words))))
       (funcall (backstaff-epc--log-function connection) (cadr condition))
       (kill-buffer (backstaff-epc--buffer connection))
       (dolist (uid (hash-table-keys (backstaff-epc--pending connection)))
         (when-let ((call (backstaff-epc--pop-call connection uid)))
           (funcall (backstaff-epc--call-error-fn call) condition))))))
 
-(defconst backstaff-epc--slice 0.05
-  "Seconds between two looks at the peer.")
+(defconst backstaff-epc--slice 0.05 "Seconds between two looks at the peer.")
 
 ;;; Frames from the peer
 
@@ -242,7 +234,7 @@ whole ends the connection, because nobody knows which part of it is under way."
 
 (defun backstaff-epc--set-deadline (connection call seconds)
   "Let the time of CALL over CONNECTION be up after SECONDS.
-One timer serves all calls; with one for each, 100 took six times as long."
+With a timer for each call, 100 calls took six times as long."
   (setf (backstaff-epc--call-deadline call) (+ (float-time) seconds))
   (unless (memq (backstaff-epc--timer connection) timer-list)
     (setf (backstaff-epc--timer connection)
@@ -278,8 +270,7 @@ One timer serves all calls; with one for each, 100 took six times as long."
     (if (eq (process-filter (backstaff-epc--process connection)) t)
         (backstaff-epc--listen connection)
       (backstaff-epc--break-wait connection))
-    (when sending
-      (throw sending nil))))
+    (when sending (throw sending nil))))
 
 (defun backstaff-epc--drop (connection uid symbol text)
   "End call UID over CONNECTION with the condition SYMBOL and TEXT.
@@ -344,11 +335,9 @@ as in another process's filter."
             (setq quit-flag nil)
             (signal 'quit nil)))
       (backstaff-epc--listen connection)
-      (unless (cdr wait)
-        (funcall cancel)))
+      (unless (cdr wait) (funcall cancel)))
     (pcase-let ((`(,_ ,value . ,condition) wait))
-      (when condition
-        (signal (car condition) (cdr condition)))
+      (when condition (signal (car condition) (cdr condition)))
       value)))
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))

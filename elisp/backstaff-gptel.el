@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-gptel-register' makes the tools known to gptel, where the menu and
-;; `gptel-tools' choose among them, together with presets.  The preset backstaff has only
-;; the few tools that a model needs, as each costs tokens in every turn.
+;; The tools are in gptel's menu, and in presets.  The preset backstaff has only the few
+;; tools that a model needs, as each costs tokens in every turn.
 
 ;;; Code:
 
@@ -37,8 +36,7 @@ Never signal an error: where there are no tools, warn and return nil."
 (defun backstaff-gptel--register (tools)
   "Make the presets of TOOLS, and then TOOLS, known to gptel; return the latter.
 A preset has objects of its own, which know the offer that they are part of.
-The objects in gptel's menu are made last, because of two with one name gptel
-keeps the later."
+Those in gptel's menu come last, as gptel keeps the later of one name."
   (when (fboundp 'gptel-make-preset)
     (pcase-dolist (`(,name . ,added)
                    `((backstaff . ,(or (seq-filter (lambda (tool)
@@ -68,18 +66,16 @@ A model has all of them or, if CHOSEN, those in the variable `gptel-tools'."
             :args (backstaff-agent-parameters tool)
             :function (backstaff-agent-function
                        tool
-                       (if chosen (apply-partially #'backstaff-gptel--chosen name) names)
+                       ;; A preset of the user's that the prompt names leaves no trace in the variable.
+                       (if (not chosen) names
+                         (lambda ()
+                           (let ((all (mapcar #'gptel-tool-name (bound-and-true-p gptel-tools))))
+                             (if (member name all) all (list name)))))
                        "gptel")
             :async t
             :category "backstaff"
             ;; A listing is long, and soon out of date: later turns ask again.
             :include 'call)))
-
-(defun backstaff-gptel--chosen (name)
-  "Return the names of the tools in `gptel-tools' if NAME is one, else only NAME.
-A preset of the user's that the prompt names leaves no trace there."
-  (let ((names (mapcar #'gptel-tool-name (bound-and-true-p gptel-tools))))
-    (if (member name names) names (list name))))
 
 (provide 'backstaff-gptel)
 ;;; backstaff-gptel.el ends here

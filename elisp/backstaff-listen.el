@@ -11,18 +11,14 @@
 ;;
 ;; The server speaks first, in the frames of backstaff-message.el, and may call the four
 ;; methods below.  Their arguments are data, of which Emacs evaluates nothing.  A root or
-;; path is compared as a string, and no primitive for files gets it.  Emacs decides which
-;; files may hold secrets, and gives the text of such a file only to the connection by which
-;; the user was asked.
+;; path is compared as a string, and no primitive for files gets it.  The text of a file that
+;; may hold secrets goes only to the connection by which the user was asked.
 
 ;;; Code:
 
 (require 'server)                       ; for `server-ensure-safe-dir'
 (require 'backstaff)
 (require 'backstaff-emacs)
-
-(defconst backstaff-listen--request-bytes (* 256 1024)
-  "Maximum number of bytes of a server's requests that wait.")
 
 (defconst backstaff-listen--answer-bytes (* 192 1024)
   "Maximum number of bytes of an answer, because a socket takes no more at once.")
@@ -36,8 +32,7 @@ Emacs also hangs up on a server that does not read for so long.")
 
 ;;; The socket
 
-(defvar backstaff-listen--process nil
-  "The process that listens, or nil.")
+(defvar backstaff-listen--process nil "The process that listens, or nil.")
 
 (defun backstaff-listen--folder ()
   "Return the folder of the sockets of this user's Emacsen."
@@ -115,7 +110,7 @@ Each is a plist that has `:root', `:pid', and `:last', the time when it asked."
 (defun backstaff-listen--receive (server chunk)
   "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
   (process-put server :bytes (concat (process-get server :bytes) chunk))
-  (if (> (length (process-get server :bytes)) backstaff-listen--request-bytes)
+  (if (> (length (process-get server :bytes)) (* 256 1024))
       (backstaff-listen--hang-up server "it asks too much at once")
     (run-at-time 0 nil #'backstaff-listen--serve server)))
 

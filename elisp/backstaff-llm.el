@@ -4,8 +4,6 @@
 
 ;;; Commentary:
 
-;; `backstaff-llm-tools' returns the tools as `llm-make-chat-prompt' wants them.
-;;
 ;; llm hands over nil for false and for a missing argument alike, so that false
 ;; would be lost where an argument is true by default.  A model sees such a
 ;; parameter as one of the words true and false, which the server takes.

@@ -5,9 +5,8 @@
 ;;; Commentary:
 
 ;; A client that speaks the Model Context Protocol starts a server of its own.
-;; `backstaff-mcp-server' returns the entry for the client's configuration.  It starts the
-;; server as Emacs does: on a Python by its absolute name, isolated, with the libraries that
-;; come along.
+;; `backstaff-mcp-server' returns the entry for the client's configuration, which starts the
+;; server as Emacs does: on a Python by its absolute name, isolated.
 
 ;;; Code:
 
@@ -30,10 +29,7 @@ CLIENT is a symbol:
 The tools look at nothing outside of DIRECTORY, by default the one in which
 the client starts the server.  TOOLSETS is the name of a toolset, such as
 \"commands\", or a list of names; by default those that a model needs.
-
-The longest text of an answer is `backstaff-agent-max-output-bytes', and the
-settings are those of `backstaff-server-settings-file', both as they are now.
-
+Options that limit answers and name the settings count as they are now.
 Signal a `backstaff-start-error' if the server cannot start."
   (when (and directory (file-remote-p directory))
     (user-error "%s is on another host; a server of MCP runs on this one" directory))

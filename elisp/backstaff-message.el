@@ -4,9 +4,7 @@
 
 ;;; Commentary:
 
-;; Writes and reads the messages of EPC as bytes, and limits their contents, size
-;; and depth.  backstaff-epc.el has connections and calls.
-;;
+;; Writes and reads the messages of EPC as bytes, and limits their contents, size and depth.
 ;; A frame is six hex digits, the length of the rest in bytes, and one message,
 ;; an s-expression:
 ;;
@@ -23,10 +21,8 @@
 ;;; Conditions, to which backstaff-epc.el adds how a call may end
 
 (define-error 'backstaff-error "Backstaff error")
-(define-error 'backstaff-protocol-error "Backstaff protocol error"
-  'backstaff-error)
-(define-error 'backstaff-argument-error "Backstaff argument not sendable"
-  'backstaff-error)
+(define-error 'backstaff-protocol-error "Backstaff protocol error" 'backstaff-error)
+(define-error 'backstaff-argument-error "Backstaff argument not sendable" 'backstaff-error)
 
 ;;; From bytes
 
@@ -88,24 +84,14 @@ and then it is not `equal' to the name of the file, as Emacs has it."
   "Maximum number of strings and parentheses in a message.
 Five million empty lists would keep `read' for eight seconds.")
 
-(defconst backstaff-message--atom-characters
-  " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
-  "Characters between parentheses and strings, for `skip-chars-forward'.
-No character here means more to `read' than a part of a number or a symbol.")
-
-(defconst backstaff-message--string-escapes
-  (append "\"\\/abdefnrtvxuU01234567" nil)
-  "Characters that may follow a backslash in a string.
-Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
-
 (defun backstaff-message--scan ()
-  "Check that the accessible part of the buffer is one list of plain data.
-Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
-decoding, because it is not all ASCII."
+  "Signal a `backstaff-protocol-error' if the text is not one list of plain data.
+Return non-nil if all of it is ASCII, and needs no decoding."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
-    (while (progn (skip-chars-forward backstaff-message--atom-characters)
+    ;; To `read' none of these means more than a part of a number or a symbol.
+    (while (progn (skip-chars-forward " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-")
                   (setq char (char-after)))
       (forward-char)
       (when (< (setq left (1- left)) 0)
@@ -119,7 +105,9 @@ decoding, because it is not all ASCII."
                 ((not (eq char ?\\))
                  (setq ascii nil)
                  (skip-chars-forward "\200-\377"))
-                ((memq (char-after (1+ (point))) backstaff-message--string-escapes)
+                ;; Left out are modifiers: `read' recurses on each in \C-\C-\C-.
+                ((memq (char-after (1+ (point))) (eval-when-compile
+                                                   (append "\"\\/abdefnrtvxuU01234567" nil)))
                  (forward-char 2))
                 (t (backstaff-message--refuse-here "unexpected escape"))))
         (forward-char))
@@ -129,11 +117,9 @@ decoding, because it is not all ASCII."
        ((or (eq char ?\)) (eq char ?\]))
         (when (zerop (setq depth (1- depth)))
           (skip-chars-forward " \t\r\n")
-          (unless (eobp)
-            (backstaff-message--refuse-here "text follows a message"))))
+          (unless (eobp) (backstaff-message--refuse-here "text follows a message"))))
        (t (backward-char) (backstaff-message--refuse-here "unexpected text"))))
-    (unless (zerop depth)
-      (backstaff-message-refuse "a message has no end"))
+    (unless (zerop depth) (backstaff-message-refuse "a message has no end"))
     ascii))
 
 (defun backstaff-message-refuse (format-string &rest arguments)
@@ -151,8 +137,7 @@ decoding, because it is not all ASCII."
 
 (defun backstaff-message--plain (object &optional depth)
   "Return OBJECT, found DEPTH lists deep, without any text property.
-Signal a `backstaff-argument-error' if it is not plain data: strings,
-symbols, numbers, and lists and vectors of these."
+Signal a `backstaff-argument-error' if it is not plain data."
   (let* ((depth (1+ (or depth 0)))
          (inner (lambda (part) (backstaff-message--plain part depth))))
     (when (> depth backstaff-message--max-depth)

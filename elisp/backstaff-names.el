@@ -4,10 +4,9 @@
 
 ;;; Commentary:
 
-;; A name may contain a newline, an escape sequence, marks that reverse the direction
-;; of writing, or bytes that are no character.  Shown unchanged, it could look like
-;; another name or like two.  The texts of replies have JSON string literals for such
-;; names; `backstaff-names-show' makes the same.
+;; A name with a newline, an escape sequence, marks that reverse the direction of writing, or
+;; bytes that are no character could look like another name or like two.  The texts of replies
+;; have JSON string literals for such names; `backstaff-names-show' makes the same.
 
 ;;; Code:
 
@@ -28,11 +27,19 @@
 A name with a newline becomes \"a\\nb\" in quotes, and one that starts with a
 blank becomes \" a\"."
   (let ((name (string-to-multibyte (substring-no-properties name))))
-    (if (and (cl-every #'backstaff-names--visible-p name)
+    ;; Most names are plain, and views have hundreds.
+    (if (and (or (string-match-p "\\`[ -~]*\\'" name)
+                 (cl-every #'backstaff-names--visible-p name))
              (not (string-match-p "[\"\\]\\|  \\|\\`[ [(<'-]\\| \\'\\|\\`\\'" name))
              (not (memq (get-char-code-property (aref name 0) 'general-category) '(Mn Mc Me))))
         name
       (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
+
+(defun backstaff-names-show-file (name)
+  "Return the label of NAME, an absolute file name: \"~/src/\"."
+  ;; A handler of another host would ask that host.
+  (let ((file-name-handler-alist nil))
+    (backstaff-names-show (abbreviate-file-name (file-name-unquote name)))))
 
 (defun backstaff-names--escaped (character)
   "Return CHARACTER as in a JSON string literal."

@@ -6,13 +6,11 @@
 
 ;; For a project on another host a server runs there, over a connection of TRAMP's, so that
 ;; a call costs one round trip.  It starts unasked only if TRAMP is connected already;
-;; otherwise a command asks first.  A model cannot choose a host, because Emacs alone
-;; chooses the root.  One server serves all roots, because ssh allows ten sessions in a
-;; connection.
+;; otherwise a command asks first.  One server serves all roots, because ssh allows ten
+;; sessions in a connection.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command line runs the
-;; sources that the last start left there if they have the right hash, and asks for them
-;; otherwise: see py_backend/backstaff_remote.
+;; sources that the last start left there, or asks for them: see py_backend/backstaff_remote.
 
 ;;; Code:
 
@@ -40,28 +38,20 @@ Each may take so long.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 ;;;###autoload
 (defun backstaff-remote-operate (operation &rest arguments)
   "Do OPERATION with ARGUMENTS, as `backstaff-server-host-functions' describes."
-  (apply (pcase operation
-           ('shell-p #'backstaff-remote--shell-p)
-           ('start #'backstaff-remote--start)
-           ('look-up #'backstaff-remote--look-up))
-         arguments))
-
-(defun backstaff-remote--shell-p (directory)
-  "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
-Servers start on such hosts alone.  This does not connect to the host."
-  (and (tramp-tramp-file-p directory)
-       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
-
-(defun backstaff-remote--look-up (function directory)
-  "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-TRAMP takes several round trips for that, so it is called once."
-  (backstaff-server-check-host directory)
-  (backstaff-server-once
-   (cons function directory)
-   (lambda ()
-     (backstaff-remote--by-tramp
-      directory (concat "find the project's root on " (file-remote-p directory))
-      (lambda () (funcall function (expand-file-name directory)))))))
+  (pcase (cons operation arguments)
+    ;; A server needs TRAMP to use a shell there.
+    (`(shell-p ,directory)
+     (and (tramp-tramp-file-p directory)
+          (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
+    (`(start ,host) (backstaff-remote--start host))
+    (`(look-up ,function ,directory)
+     (backstaff-server-check-host directory)
+     (backstaff-server-once
+      (cons function directory)
+      (lambda ()
+        (backstaff-remote--by-tramp
+         directory (concat "find the project's root on " (file-remote-p directory))
+         (lambda () (funcall function (expand-file-name directory)))))))))
 
 ;;; TRAMP
 
@@ -70,19 +60,17 @@ TRAMP takes several round trips for that, so it is called once."
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)
-  "Return the value of FUNCTION.
-If it takes longer than `backstaff-remote-start-limit', return that of LATE.
-The timer of the limit runs meanwhile, and no other: it might start a server.
-The time to type a password does not count."
+  "Return the value of FUNCTION, or after the limit that of LATE.
+No other timer runs meanwhile: it might start a server.  The time to type a
+password does not count."
   (let ((limit backstaff-remote-start-limit)
         (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
     (with-timeout (limit (funcall late))
       (funcall function))))
 
 (defun backstaff-remote--by-tramp (directory purpose function)
-  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
-After the limit signal a `backstaff-timeout' that names PURPOSE, and end TRAMP's
-connection, which broke off in the midst of a command."
+  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host for PURPOSE.
+After the limit end TRAMP's connection, which broke off in a command."
   (backstaff-remote--limited
    (lambda ()
      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
@@ -101,9 +89,8 @@ connection, which broke off in the midst of a command."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make what goes to a host.
-Return a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
-command line there, and an alist of hashes and payloads in Base64."
+  "Return what this machine makes for a host: (PROGRAM ARGUMENTS PAYLOADS).
+PAYLOADS is an alist of hashes and Base64."
   (backstaff-server-with-own-environment (backstaff-server-sources)
     (with-temp-buffer
       (let* ((command (append (backstaff-server-program) '("bundle")))
@@ -118,9 +105,7 @@ command line there, and an alist of hashes and payloads in Base64."
                         "Update the server's program, or set `backstaff-server-command' to nil")))))))
 
 (defun backstaff-remote--start (host)
-  "Start a server on HOST, as `backstaff-server-host-functions' describes.
-Signal a `backstaff-error' if that fails, or if Emacs is not connected to HOST,
-such as \"/ssh:host:\"."
+  "Start a server on HOST, to which Emacs must be connected."
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
     (let* ((inhibit-quit nil)
            (file (backstaff-server-settings-file-name))

@@ -4,10 +4,9 @@
 
 ;;; Commentary:
 
-;; One server serves all of Emacs; each call names the root of its project.  The server
-;; starts with the first call and lives until Emacs ends.  If it has died, the next call
-;; starts another one.  A root on another host has a server there.  A host is a string such
-;; as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; One server serves all of Emacs; each call names the root of its project.  The first call
+;; starts it, and the next one if it has died.  A root on another host has a server there.
+;; A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment, so no
 ;; file or setting of a project counts.  A shell script among the sources that are shipped
@@ -45,8 +44,7 @@ server starts."
 
 ;;; Conditions
 
-(define-error 'backstaff-start-error "Backstaff cannot start its server"
-  'backstaff-connection-lost)
+(define-error 'backstaff-start-error "Backstaff cannot start its server" 'backstaff-connection-lost)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -85,9 +83,6 @@ If no server starts, the text includes advice."
 (defconst backstaff-server--log-buffer "*backstaff log*"
   "The buffer with the server's standard error and our own notes.")
 
-(defconst backstaff-server--log-size (* 256 1024)
-  "Number of characters of the log that are kept when it has a quarter more.")
-
 (defun backstaff-server--log (text)
   "Append TEXT to the log."
   (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
@@ -97,8 +92,8 @@ If no server starts, the text includes advice."
         (goto-char (point-max))
         ;; A window that shows the end goes on showing it.
         (insert-before-markers text)
-        (when (> (buffer-size) (* 1.25 backstaff-server--log-size))
-          (goto-char (- (point-max) backstaff-server--log-size))
+        (when (> (buffer-size) (* 320 1024))
+          (goto-char (- (point-max) (* 256 1024)))
           (delete-region (point-min) (line-beginning-position 2)))))))
 
 (defun backstaff-server-note (text)
@@ -164,21 +159,18 @@ Signal a `backstaff-start-error' if there is none."
 (defvar backstaff-server-host-functions nil
   "Hook for what TRAMP is needed for: functions of an operation and its arguments.
 
-`shell-p' DIRECTORY   can a server start at DIRECTORY?  Do not connect.
-`start' HOST          start a server, and return a plist when it is ready:
-                      `:process' speaks EPC, `:output' has the bytes that it
-                      has printed since, and `:text' describes the start.
-`look-up' FUNCTION DIRECTORY
-                      return the value of FUNCTION, called with DIRECTORY once
-                      until `backstaff-restart'.")
+`shell-p' DIRECTORY  can a server start at DIRECTORY?  Do not connect.
+`start' HOST  start a server, and return a plist when it is ready: `:process'
+    speaks EPC, `:output' is what it has printed since, `:text' is for the log.
+`look-up' FUNCTION DIRECTORY  return the value of FUNCTION, called with
+    DIRECTORY once until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
   "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
   (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
          operation arguments))
 
-(defconst backstaff-server--protocol 1
-  "The version of the protocol that both have to speak.")
+(defconst backstaff-server--protocol 1 "The version of the protocol of both.")
 
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
@@ -269,9 +261,13 @@ These are the server's own ones until a handshake brings those of the settings."
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
      :success-fn
-     (lambda (identity)
-       (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (fail mismatch "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
+     (lambda (identity)               ; of another program it may be no plist
+       (if (not (eql (plist-get identity :protocol) backstaff-server--protocol))
+           (fail (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
+                         backstaff-server-version backstaff-server--protocol
+                         (or (plist-get identity :version) "something else")
+                         (plist-get identity :protocol))
+                 "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
  the server by pipx upgrade backstaff, or as you installed it.  Then type M-x backstaff-restart")
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
@@ -283,15 +279,6 @@ These are the server's own ones until a handshake brings those of the settings."
              (backstaff-server-advice
               (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
                 condition)))))))
-
-(defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
-Otherwise return the reason."
-  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
-    (unless (and (stringp version) (eql protocol backstaff-server--protocol))
-      (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
-              backstaff-server-version backstaff-server--protocol
-              (or version "something else") protocol))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
@@ -375,8 +362,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
   (backstaff-server--stop "the server was stopped")
-  (when (called-interactively-p 'interactive)
-    (message "The server is stopped")))
+  (when (called-interactively-p 'interactive) (message "The server is stopped")))
 
 ;;;###autoload
 (defun backstaff-restart ()

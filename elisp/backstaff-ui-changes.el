@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-changes' lists the changed and untracked files of a project's work tree, and
-;; shows the changes below as `diff-mode' does, with the text of buffers that are not saved.
-;; The server reads git's files itself, so no program that a repository names is run.
+;; `backstaff-changes' lists the changed and untracked files of a work tree, and shows the
+;; changes below as `diff-mode' does.  No program that a repository names is run.
 
 ;;; Code:
 
@@ -25,8 +24,8 @@
 A listed file has the letters of git's status, such as ?? for untracked."
   :group 'backstaff
   (backstaff-view-setup
-   ;; Emacs draws a page of this size in less than a tenth of a second.
-   :context '(:max-output-bytes 200000)
+   ;; Emacs reads and draws a page of this size in less than a tenth of a second.
+   :context '(:max-output-bytes 100000)
    :then (lambda (reply)
            (backstaff-view-call "workspace/git_status_summary" nil
                                 (lambda (status) (backstaff-view-show `(:status ,status ,@reply)))))
@@ -63,8 +62,9 @@ the base, which may be a commit, a branch, a tag, or \"index\"."
           (list-file (substring line 0 start) path (concat repository-root "/" path))))
       (when (nthcdr 1000 lines) (insert (format "[%d more files]\n" (- (length lines) 1000))))
       (dolist (path unsaved) (list-file "not saved: " path path)))
-    (insert (format "%s since %s:\n" (if files "Changes" "No changes")
-                    (plist-get (backstaff-view-get :arguments) :base)))
+    (insert (propertize (format "%s since %s:\n" (if files "Changes" "No changes")
+                                (plist-get (backstaff-view-get :arguments) :base))
+                        'font-lock-face 'backstaff-note))
     (pcase-dolist ((map :path :patch) files)
       (insert (propertize
                (if patch

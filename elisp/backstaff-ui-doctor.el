@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
-;; it, and shows a report in a help buffer, ready to paste into a bug report.  It asks the
-;; server that calls use, and waits for each answer until a limit, or until C-g.
+;; `backstaff-doctor' checks all that a call needs, in that order, by the server that calls
+;; use.  Its report is ready to paste into a bug report.
 
 ;;; Code:
 
@@ -47,29 +46,24 @@ DIRECTORY says which project is meant; the default is the current one."
   "Write the text that FUNCTION returns into the report, as check NAME.
 If it fails, write why and what to do, and return nil."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
-  (condition-case problem
-      (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))
-             t)
-    ((error quit)
-     (backstaff-doctor--write
-      (propertize "FAILED " 'face 'error) name
-      (concat (backstaff-epc-error-text problem) "\nTo do: "
-              (string-replace "\n" " " (backstaff-server-advice problem))))
-     nil)))
+  (let* ((problem nil) (indentation (make-string 20 ?\s))
+         (text (condition-case condition (funcall function)
+                 ((error quit)
+                  (setq problem t)
+                  (concat (backstaff-epc-error-text condition) "\nTo do: "
+                          (string-replace "\n" " " (backstaff-server-advice condition)))))))
+    (insert (if problem (propertize "FAILED " 'face 'error) (propertize "ok     " 'face 'success))
+            (format "%-12s " name)
+            (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
+                                                  (backstaff-names-text text))
+                        'wrap-prefix indentation)
+            "\n")
+    (not problem)))
 
 (defmacro backstaff-doctor--check (name &rest body)
   "Run BODY as the check NAME; see `backstaff-doctor--run'."
   (declare (indent 1))
   `(backstaff-doctor--run ,name (lambda () ,@body)))
-
-(defun backstaff-doctor--write (state name text)
-  "Write the result of the check NAME: its STATE, and TEXT."
-  (let ((indentation (make-string 20 ?\s)))
-    (insert state (format "%-12s " name)
-            (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
-                                                  (backstaff-names-text text))
-                        'wrap-prefix indentation)
-            "\n")))
 
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
@@ -77,22 +71,21 @@ If it fails, write why and what to do, and return nil."
     (backstaff-doctor--check "Emacs"
       (format "%s, %s, %s\nBackstaff %s in %s" emacs-version system-configuration
               (or window-system "text terminal") backstaff-server-version
-              (backstaff-view-shown-name (or backstaff-server-package-directory "no file"))))
+              (backstaff-names-show-file (or backstaff-server-package-directory "no file"))))
     (backstaff-doctor--check "Root"
       (let ((root (backstaff-root directory)))
         (setq host (file-remote-p root))
         (unless (or host (file-accessible-directory-p root))
           (signal 'backstaff-error
-                  (list (concat (backstaff-view-shown-name root) " cannot be entered")
+                  (list (concat (backstaff-names-show-file root) " cannot be entered")
                         "Make it a directory that you may read, or go to another one")))
-        (backstaff-view-shown-name root)))
-    (when host
-      (insert "\nOn this machine, for local projects\n"))
+        (backstaff-names-show-file root)))
+    (when host (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
     (backstaff-doctor--check "Settings"
       (let ((file (backstaff-server-settings-file-name)))
         (concat (if (file-exists-p file) "" "none, as there is no ")
-                (backstaff-view-shown-name file))))
+                (backstaff-names-show-file file))))
     (backstaff-doctor--check "Agents"
       (cond ((not (bound-and-true-p backstaff-listen-mode))
              "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your\
@@ -100,7 +93,7 @@ If it fails, write why and what to do, and return nil."
             ((backstaff-listen-servers)
              (mapconcat (pcase-lambda ((map :pid :root :last))
                           (format "process %d for %s asked last at %s" pid
-                                  (backstaff-view-shown-name root) (format-time-string "%T" last)))
+                                  (backstaff-names-show-file root) (format-time-string "%T" last)))
                         (backstaff-listen-servers) "\n"))
             (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.
@@ -114,20 +107,18 @@ If it fails, write why and what to do, and return nil."
                                         :timeout backstaff-doctor--limit)))
          (format "server %s, protocol %s, Python %s, process %s"
                  version protocol (or python "unknown") pid)))
-     (backstaff-doctor--check "Tools" (backstaff-doctor--tools connection))
+     (backstaff-doctor--check "Tools"
+       (let ((ids (mapcar (lambda (tool) (plist-get tool :id))
+                          (backstaff-epc-call connection 'describe nil
+                                              :timeout backstaff-doctor--limit))))
+         (unless (and ids (cl-every #'stringp ids))
+           (signal 'backstaff-protocol-error '("the server describes no tools")))
+         (string-join ids ", ")))
      host
      (backstaff-doctor--check "Host"
        (insert (format "\nOn %s, for this project\n" host))
        (setq connection (backstaff-server-ensure host))
        (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))))
-
-(defun backstaff-doctor--tools (connection)
-  "Return the names of the tools that the server at CONNECTION describes."
-  (let ((ids (mapcar (lambda (tool) (plist-get tool :id))
-                     (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit))))
-    (unless (and ids (cl-every #'stringp ids))
-      (signal 'backstaff-protocol-error '("the server describes no tools")))
-    (string-join ids ", ")))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

@@ -5,16 +5,14 @@
 ;;; Commentary:
 
 ;; The server finds the candidates for the input and ranks them, so a completion style of our
-;; own passes them on unchanged.  Vertico, icomplete and fido show the candidates as you
-;; type; a key ends the wait for the answer to the old input.  Without these, TAB lists the
-;; candidates.  `backstaff-find-read' is for files and for definitions.
+;; own passes them on unchanged.  Vertico, icomplete and fido show them as you type, and a
+;; key ends the wait for the answer to the old input.  Without these, TAB lists them.
 
 ;;; Code:
 
 (require 'backstaff-ui-view)
 
-(defvar backstaff-find--history nil
-  "The inputs of `backstaff-find-file'.")
+(defvar backstaff-find--history nil "The inputs of `backstaff-find-file'.")
 
 (cl-defun backstaff-find-read (prompt default answer history category &key annotate state)
   "Ask with PROMPT for a candidate that the server finds, and return it.

@@ -4,16 +4,14 @@
 
 ;;; Commentary:
 
-;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the text that an
-;; agent gets, with its bytes, and the data below it.
+;; `backstaff-run-tool' shows the text that an agent gets, and the data below it.
 
 ;;; Code:
 
 (require 'pp)
 (require 'backstaff-ui-view)
 
-(defvar backstaff-inspector--history nil
-  "The tools that the user ran.")
+(defvar backstaff-inspector--history nil "The tools that the user ran.")
 
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition; a part of its name is enough."
@@ -34,8 +32,7 @@
         (user-error "Choose a tool"))))
 
 (defun backstaff-inspector--template (tool root)
-  "Return a plist of the arguments that TOOL needs, to edit.
-If TOOL reads files, the path is that of the file here or at point, below ROOT."
+  "Return a plist of the arguments that TOOL needs below ROOT, to edit."
   (cl-loop for argument in (plist-get tool :arguments)
            for name = (plist-get argument :name)
            for file = (and (equal name "path") (plist-get tool :reads-content)
@@ -112,7 +109,7 @@ A slash command is a Markdown file with a task for agents: /review is the file
                (print-escape-newlines t) (code (plist-get error :code))
                (form (prin1-to-string data)))
     (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
-            (format "Root      %s\n" (backstaff-view-shown-name root))
+            (format "Root      %s\n" (backstaff-names-show-file root))
             (format "Reply     %s after %s ms\n"
                     (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
                     elapsed-ms)

@@ -4,8 +4,7 @@
 
 ;;; Commentary:
 
-;; Most commands have the keys that they have in `backstaff-map'.  The menu asks the
-;; server for nothing, so it opens at once, whether a server can start or not.
+;; The menu asks the server for nothing, so it opens at once.
 
 ;;; Code:
 

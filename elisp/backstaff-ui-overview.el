@@ -36,8 +36,8 @@ Interactively this is the root of the project."
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."
   (pcase-let (((map :text :data :warnings) reply))
-    (insert (substring-no-properties text)
-            (mapconcat (lambda (warning) (concat (backstaff-names-text warning) "\n")) warnings ""))
+    (insert (substring-no-properties text))
+    (dolist (warning warnings) (insert (backstaff-names-text warning) "\n"))
     (goto-char (point-min))
     (forward-line)
     (while (looking-at "\\([a-z ]+:\\) ")

@@ -6,8 +6,7 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  `backstaff-codebase-search' shows
-;; the best places for a question there.  Files have headings, and so have definitions with
-;; matches, such as "in Server.run".  `next-error' needs the file's name on each line, so
+;; the best places for a question there.  `next-error' needs the file's name on each line, so
 ;; each line of a match begins with it, invisibly.
 
 ;;; Code:
@@ -79,25 +78,28 @@ buffer edits the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-root)))
                  (list (if (and (not current-prefix-arg) (backstaff-view-consult-p))
-                           (ignore (backstaff-search--with-consult root))
+                           (let ((default-directory root))
+                             (backstaff-view-with-consult
+                              "Search for Python regexp: "
+                              (lambda (input) (backstaff-search--candidates input root))
+                              :history 'grep-regexp-history :category 'consult-grep
+                              :state (consult--grep-state) :group #'consult--prefix-group)
+                             nil)
                          (backstaff-search--read "Search for Python regexp"
                                                  #'backstaff-view-quote-regexp)))))
-  (when pattern
-    (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
+  (when pattern (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
 
 ;;;###autoload
 (defun backstaff-codebase-search (question)
   "Show the best places in the project's code for QUESTION, the best file first.
 QUESTION is in plain words, such as \"how are connections closed\", or a name.
-Of each file you see up to three definitions with the line that holds most of
-the words.  The buffer is the one of `backstaff-search'."
+The buffer is the one of `backstaff-search'."
   (interactive (progn (backstaff-command-root)
                       (list (backstaff-search--read "Ask about the code" #'identity))))
   (backstaff-search--open "workspace/codebase_search" (list :query question)))
 
 (defun backstaff-search--read (prompt quote)
-  "Read with PROMPT what to search for.
-The default is the text in the region, or the symbol at point, after QUOTE."
+  "Read with PROMPT what to search for; the default is passed to QUOTE."
   (let* ((text (backstaff-view-default-input)) (default (and text (funcall quote text)))
          (input (read-string (format-prompt prompt default) nil 'grep-regexp-history default)))
     (if (string-blank-p input) (user-error "Type what to search for") input)))
@@ -126,10 +128,20 @@ The default is the text in the region, or the symbol at point, after QUOTE."
     (backstaff-search--insert-matches
      (or items (mapcan #'backstaff-search--places files)))
     (backstaff-view-set-header (apply #'format "Matches: %d, files: %d" backstaff-search--counts))
-    (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
-      (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
-              (backstaff-search--notes reply)
-              (if error "\nSearch failed\n" "\nSearch finished\n")))))
+    (if next-offset
+        (backstaff-view-call
+         "workspace/regexp_search"
+         (map-merge 'plist (backstaff-view-get :arguments) (list :offset next-offset))
+         (lambda (reply)
+           (with-silent-modifications
+             (save-excursion
+               (goto-char (point-max))
+               (backstaff-search--add reply)))))
+      (insert (propertize
+               (concat (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+                       (backstaff-search--notes reply)
+                       (if error "\nSearch failed\n" "\nSearch finished\n"))
+               'font-lock-face (if error 'error 'backstaff-note))))))
 
 (defun backstaff-search--places (file)
   "Return the places in FILE, which answers a question, as if they were matches."
@@ -143,17 +155,26 @@ The default is the text in the region, or the symbol at point, after QUOTE."
 
 (defun backstaff-search--notes (reply)
   "Return the error, or the notes and warnings of REPLY.
-They name arguments, which \\`e' edits."
-  (pcase-let (((map :text :error :data :warnings) reply))
-    (if error text
-      (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
-                 (append (mapcar (pcase-lambda ((map :text :remedy)) (list text remedy))
-                                 (plist-get data :notes))
-                         (mapcar #'list warnings))
-                 "\n"))))
+They name arguments as \\`e' edits them: \":literal t\", not \"literal=true\"."
+  (pcase-let* (((map :text :error :data :warnings) reply) ((map :problem :remedy) error))
+    (cl-flet ((typed (remedy)
+                (cl-loop for (regexp . form) in '(("\\([a-z_]+\\)=true\\>" . ":\\1 t")
+                                                  ("\\([a-z_]+\\)=false\\>" . ":\\1 :false")
+                                                  ("\\([a-z_]+\\)=\\([0-9]+\\)" . ":\\1 \\2")
+                                                  ("\\([a-z_]+\\)=\\([a-z]+\\)" . ":\\1 \"\\2\""))
+                         do (setq remedy (replace-regexp-in-string regexp form remedy t)))
+                remedy))
+      (cond ((and problem remedy) (format "%s; %s" problem (typed remedy)))
+            (error text)
+            (t (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
+                          (append (mapcar (pcase-lambda ((map :text :remedy))
+                                            (list text (typed remedy)))
+                                          (plist-get data :notes))
+                                  (mapcar #'list warnings))
+                          "\n"))))))
 
 (defun backstaff-search--lines (items)
-  "Return lists of (PATH . LINE) and the matches there, of which ITEMS consist."
+  "Return lists of (PATH . LINE) and the matches among ITEMS there."
   (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line))) items))
 
 (defun backstaff-search--insert-matches (items)
@@ -184,18 +205,10 @@ They name arguments, which \\`e' edits."
 
 ;;; Consult
 
-(defun backstaff-search--with-consult (root)
-  "Read a pattern, show its matches in the project ROOT meanwhile, and visit one."
-  (let ((default-directory root))
-    (backstaff-view-with-consult
-     "Search for Python regexp: " (lambda (input) (backstaff-search--candidates input root))
-     :history 'grep-regexp-history :category 'consult-grep :state (consult--grep-state)
-     :group #'consult--prefix-group)))
-
 (defun backstaff-search--candidates (input root)
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.
-One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
-Return a message while INPUT is no regular expression."
+Faces tell Consult and Embark the parts of \"src/a.py:4:TEXT\".  Return a message
+while INPUT is no regular expression."
   (pcase-let (((map :ok :data :error :text)
                (backstaff-view-wait-for
                 "workspace/regexp_search" (backstaff-search--arguments (list :pattern input)) root)))

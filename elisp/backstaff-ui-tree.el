@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-tree' shows a directory as an outline: each name is a heading and a button.  A
-;; directory that is deeper than the tree's depth is loaded when it is opened.
+;; Each name is a heading of an outline and a button.  A directory that is deeper than the
+;; tree's depth is loaded when it is opened.
 
 ;;; Code:
 
@@ -57,11 +57,12 @@ It opens at the current file.  Interactively DIRECTORY is the project's root."
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY, closed if it is new and the window too low for it."
   (pcase-let* (((map :root :missing :left-out :scanned-entries) (plist-get reply :data))
-               (focus (backstaff-view-get :focus))
-               (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
+               (focus (backstaff-view-get :focus)) (arguments (backstaff-view-get :arguments))
+               (depth (plist-get arguments :max_depth)))
     (if (and missing (> depth 1))
         ;; A level less shows all siblings before anything below them.
-        (backstaff-tree--change focus :max_depth (1- depth))
+        (backstaff-view-change
+         :arguments (map-merge 'plist arguments (list :max_depth (1- depth))) :focus focus)
       (backstaff-tree--insert root 0 missing)
       (when (and (eql depth backstaff-tree--depth)
                  (> (line-number-at-pos) (window-body-height (get-buffer-window nil t))))
@@ -87,11 +88,10 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
             (if (or children missing) (backstaff-tree--count children missing) "")
             (if (and truncated (not children))
                 (propertize " …" 'backstaff-unloaded t 'face 'backstaff-note) ""))
-    (dolist (child children)
-      (backstaff-tree--insert child (1+ level) counts))))
+    (dolist (child children) (backstaff-tree--insert child (1+ level) counts))))
 
 (defun backstaff-tree--count (children missing)
-  "Return the number of CHILDREN, and of MISSING ones or nil, for a line."
+  "Return the number of CHILDREN and of MISSING ones, for a line."
   (propertize (format " %d" (+ (length children) (or missing 0))) 'face 'backstaff-note))
 
 (defun backstaff-tree--load (path &optional then)
@@ -113,8 +113,7 @@ Return t then, and call THEN when they are shown."
                  (end-of-line)
                  (delete-char -2)       ; the ellipsis
                  (insert (backstaff-tree--count children (plist-get (car missing) :count)))
-                 (dolist (child children)
-                   (backstaff-tree--insert child level missing))))))
+                 (dolist (child children) (backstaff-tree--insert child level missing))))))
          (when then (funcall then)))))
     t))
 
@@ -135,17 +134,14 @@ Return t then, and call THEN when they are shown."
   (or (backstaff-tree--load (plist-get (backstaff-view-entry t) :path))
       (outline-toggle-children)))
 
-(defun backstaff-tree--change (focus &rest changes)
-  "Request the tree with CHANGES of its arguments, and put point on the path FOCUS."
-  (backstaff-view-change :arguments (map-merge 'plist (backstaff-view-get :arguments) changes)
-                         :focus focus))
-
 (defun backstaff-tree-toggle-hidden ()
   "Show or hide files whose names start with a dot."
   (interactive nil backstaff-tree-mode)
-  (backstaff-tree--change
-   (plist-get (backstaff-view-entry) :path)
-   :include_hidden (not (plist-get (backstaff-view-get :arguments) :include_hidden))))
+  (let ((arguments (backstaff-view-get :arguments)))
+    (backstaff-view-change
+     :arguments (map-merge 'plist arguments
+                           (list :include_hidden (not (plist-get arguments :include_hidden))))
+     :focus (plist-get (backstaff-view-entry) :path))))
 
 (provide 'backstaff-ui-tree)
 ;;; backstaff-ui-tree.el ends here

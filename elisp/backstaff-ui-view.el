@@ -9,21 +9,17 @@
 ;;   (:root "/home/me/a/" :tool "workspace/tree" :arguments (:path "src"))
 ;;
 ;; A call returns at once, and the buffer draws the reply when it comes.  A project has one
-;; buffer of each mode.  The buffer owns its call: C-g cancels it, also on the server, and so
-;; does killing the buffer.
+;; buffer of each mode.  C-g cancels the call, also on the server, and so does killing the buffer.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
-;; (:path "src/a.c" :kind :file).  Paths are below the root, which itself is ".", and have
-;; the file's exact bytes.
+;; (:path "src/a.c" :kind :file).  Paths are below the root and have the file's exact bytes.
 
 ;;; Code:
 
 ;; The file of each view requires this one, and gets these libraries with it.
 (require 'button)
-(require 'cl-lib)
 (require 'json)
 (require 'map)
-(require 'subr-x)
 (require 'thingatpt)
 (require 'backstaff)
 (require 'backstaff-names)
@@ -51,8 +47,7 @@ That needs Vertico, icomplete or fido, which keep the candidates on the screen."
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
-This is `backstaff-root' with a question: whether to connect to the host, if
-Emacs is not connected.  A host that is out of reach is a `user-error'."
+This is `backstaff-root', but asks whether to connect to a host."
   (backstaff-view--connect (or backstaff-root-directory directory (backstaff-directory)))
   (condition-case problem
       (backstaff-root directory)
@@ -60,8 +55,7 @@ Emacs is not connected.  A host that is out of reach is a `user-error'."
     (backstaff-remote-directory (user-error "%s" (backstaff-epc-error-text problem)))))
 
 (defun backstaff-view--connect (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
-Do not ask where no server could be started."
+  "Ask whether to connect to DIRECTORY's host, if a server could start there."
   (let ((host (file-remote-p directory)))
     (when (and host (not noninteractive) (not inhibit-quit)
                (not (backstaff-server-connected-p directory))
@@ -75,13 +69,15 @@ Do not ask where no server could be started."
 ;;; Text that the user types
 
 (defun backstaff-view-default-input ()
-  "Return the text in the region, if it is on one line, or the name at point."
+  "Return the text in the region, if it is on one line, or the name at point.
+A note of a view, such as \"No matches\", has no names."
   (cl-find-if (lambda (text)
                 ;; In some modes "//" is a symbol.
                 (and text (string-match-p "\\`[^\n]*[[:alnum:]][^\n]*\\'" text)))
               (list (and (use-region-p)
                          (buffer-substring-no-properties (region-beginning) (region-end)))
-                    (thing-at-point 'symbol t))))
+                    (unless (eq (get-char-property (point) 'font-lock-face) 'backstaff-note)
+                      (thing-at-point 'symbol t)))))
 
 (defun backstaff-view-quote-regexp (text)
   "Return the regular expression of Python that matches TEXT."
@@ -89,8 +85,7 @@ Do not ask where no server could be started."
 
 ;;; Arguments of a tool
 
-(defvar backstaff-view--argument-history nil
-  "The arguments of tools that the user typed.")
+(defvar backstaff-view--argument-history nil "The arguments that the user typed.")
 
 (defun backstaff-view-read-arguments (id arguments)
   "Read the arguments of the tool ID, a plist; ARGUMENTS are there to edit.
@@ -124,9 +119,8 @@ The user may also type an object of JSON."
 
 (defun backstaff-view-with-consult (prompt answer &rest options)
   "Ask with PROMPT for a candidate, and show the place of each meanwhile.
-ANSWER is called with the input, and returns a list of candidates, the best
-first, or a string that says why there is none.  OPTIONS are those of
-`consult--read'; functions for asynchronous commands have no public names."
+ANSWER is as in `backstaff-find-read', and OPTIONS as in `consult--read';
+functions for asynchronous commands have no public names."
   (apply #'consult--read
          (consult--dynamic-collection
           (lambda (input)
@@ -138,9 +132,8 @@ first, or a string that says why there is none.  OPTIONS are those of
 ;;; Calls that the user waits for
 
 (defun backstaff-view-wait-for (id args root)
-  "Return the reply to a call of the tool ID with ARGS in the project ROOT.
-The user made it by a command, so no policy stops it.
-Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
+  "Return the reply to a person's call of the tool ID with ARGS in ROOT.
+Wait until \\[keyboard-quit]; under `while-no-input', until the user types."
   ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
   ;; keys that arrive together.
   (let ((tag throw-on-input) (throw-on-input nil)
@@ -150,8 +143,7 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
           (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
                                            (list :person t :root root)))
           (while (null reply)
-            (when (and tag (input-pending-p))
-              (throw tag t))
+            (when (and tag (input-pending-p)) (throw tag t))
             (when (and late (> (float-time) late))
               (setq late nil)
               (message "Waiting for an answer… (C-g cancels)"))
@@ -168,18 +160,14 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
 are as in `backstaff-call'.  `:focus' is a path to put point on, and `:top' is
 non-nil if point goes to the first line, both in one request.")
 
-(defvar-local backstaff-view--reply nil
-  "The reply that the buffer shows.")
+(defvar-local backstaff-view--reply nil "The reply that the buffer shows.")
 
-(defvar-local backstaff-view--call nil
-  "The handle of the call whose reply is to come.")
+(defvar-local backstaff-view--call nil "The call whose reply is to come.")
 
-(defvar-local backstaff-view--functions nil
-  "The arguments of `backstaff-view-setup', a plist.")
+(defvar-local backstaff-view--functions nil "The arguments of `backstaff-view-setup'.")
 
 (defun backstaff-view-keymap (&rest bindings)
-  "Return a keymap of BINDINGS, keys for `kbd' and commands in turn.
-It also has the keys of all views."
+  "Return a keymap of BINDINGS, keys and commands in turn, and of all views' keys."
   (let ((map (make-sparse-keymap)))
     (cl-loop for (key command) on `( "?" backstaff-view-keys "e" backstaff-view-edit ,@bindings)
              by #'cddr
@@ -217,14 +205,13 @@ It also has the keys of all views."
 
 (defun backstaff-view-get (key)
   "Return the value of KEY in the state of this buffer, which must be a view."
-  (unless backstaff-view--functions
-    (user-error "This buffer is no view of Backstaff"))
+  (unless backstaff-view--functions (user-error "This buffer is no view of Backstaff"))
   (plist-get backstaff-view-state key))
 
 (defun backstaff-view-open (mode root tool arguments &rest others)
   "Show the reply of TOOL to ARGUMENTS in the buffer of the project ROOT in MODE.
-OTHERS are more of the state.  Return the buffer.  A view opens another one in
-the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
+OTHERS are more of the state.  Return the buffer, in the window of a view if
+one is selected.  Its name is short: \"*backstaff tree: caddy@host*\"."
   (let* ((kind (nth 1 (split-string (symbol-name mode) "-"))) ; of backstaff-tree-mode, "tree"
          (name (file-name-nondirectory (directory-file-name root))) ; of "/" it is empty
          (host (file-remote-p root 'host))
@@ -238,8 +225,7 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
                               (if (equal name "") root (backstaff-names-show name))
                               (if host (concat "@" host) ""))))))
     (with-current-buffer buffer
-      (unless (eq major-mode mode)
-        (funcall mode))
+      (unless (eq major-mode mode) (funcall mode))
       (apply #'backstaff-view-change :root root :tool tool :arguments arguments others))
     (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer) buffer)
     buffer))
@@ -252,31 +238,18 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
              (backstaff-view--absolute (backstaff-view-get :root) (plist-get entry :path))))))
 
 (defun backstaff-view-change (&rest changes)
-  "Request the state with CHANGES, a plist.
-With CHANGES the reply is shown from its top, unless they have a `:focus'."
+  "Request the state with CHANGES; the reply is then shown from its top."
   (backstaff-view--connect (or (plist-get changes :root) (backstaff-view-get :root)))
   (setq backstaff-view-state (map-merge 'plist backstaff-view-state
                                         (list :focus nil :top (and changes t)) changes))
   (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
                        (or (plist-get backstaff-view--functions :then) #'backstaff-view-show)))
 
-(defun backstaff-view-add (changes draw)
-  "Make the call with CHANGES of the arguments, and later DRAW with the reply.
-DRAW inserts at the end of the buffer.  Points stay where they are."
-  (backstaff-view-call
-   (backstaff-view-get :tool) (map-merge 'plist (backstaff-view-get :arguments) changes)
-   (lambda (reply)
-     (with-silent-modifications
-       (save-excursion
-         (goto-char (point-max))
-         (funcall draw reply))))))
-
 ;;; Calls
 
 (defun backstaff-view-call (tool arguments callback)
   "Call TOOL with ARGUMENTS, and return at once; a call that is under way ends.
-CALLBACK gets the reply, in this buffer, unless the user cancels the call.  The
-user made it, so no policy stops it."
+CALLBACK gets the reply, in this buffer, unless the user cancels the call."
   (backstaff-view--cancel)
   (pcase-let* (((map (:arguments complete) :context) backstaff-view--functions)
                (buffer (current-buffer)) (call nil)
@@ -326,9 +299,10 @@ user made it, so no policy stops it."
 
 (defun backstaff-view--redraw (draw)
   "Erase the buffer, and call DRAW to draw it.
-Point goes where `:focus' or `:top' of the state say, or else to the line of the
-same number.  All windows of the buffer follow."
+Point goes where the state says, or else to the line of the same number."
   (let* ((inhibit-read-only t) (window (get-buffer-window nil t))
+         ;; Each collection of garbage takes a fiftieth of a second.
+         (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
          (place (save-excursion
                   (when window (goto-char (window-point window)))
                   (list (1- (line-number-at-pos)) (current-column))))
@@ -342,8 +316,7 @@ same number.  All windows of the buffer follow."
       (forward-line (car place))
       (move-to-column (cadr place)))
     (when focus (backstaff-view-go-to focus))
-    (dolist (window (get-buffer-window-list nil t t))
-      (set-window-point window (point)))))
+    (dolist (window (get-buffer-window-list nil t t)) (set-window-point window (point)))))
 
 (defun backstaff-view-set-header (text)
   "Show TEXT and the arguments of the call in the header line."
@@ -368,7 +341,7 @@ same number.  All windows of the buffer follow."
 
 (defun backstaff-view-entry (&optional required)
   "Return the entry at point, just before it, or else of the line, or nil.
-If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
+If one is REQUIRED, signal a `user-error' instead of returning nil."
   (let ((start (line-beginning-position)))
     (or (cl-some (lambda (place) (get-text-property place 'backstaff-entry))
                  ;; A search stops behind the name.
@@ -388,8 +361,7 @@ If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
 ;;; Files
 
 (defun backstaff-view-relative (root file)
-  "Return the path of FILE below ROOT, such as \"src/a.c\".
-A file outside of ROOT keeps its absolute name, which the tools refuse."
+  "Return the path of FILE below ROOT; else its name, which the tools refuse."
   (let ((name (file-name-as-directory (file-name-unquote (expand-file-name file)))))
     (cl-flet ((below (root name)
                 (cond ((equal name root) ".")
@@ -405,17 +377,10 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
     ;; An absolute path is as the host has it.
     (concat (if (string-prefix-p "/" path) (file-remote-p root) root) path)))
 
-(defun backstaff-view-shown-name (name)
-  "Return NAME, an absolute file name, as a buffer's name shows it: \"~/src/\"."
-  ;; A handler of another host would ask that host.
-  (backstaff-names-show (let ((file-name-handler-alist nil)) (abbreviate-file-name name))))
-
 (defun backstaff-view-file-name (name root)
-  "Return NAME, an absolute file name, quoted against handlers of its directory.
+  "Return NAME, on the host of ROOT, quoted against handlers of its directory.
 Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another
-machine or into an archive, and so would \"/ssh:host:\" after a newline.
-Handlers of the file itself, such as decompression, do their work.  NAME is on
-the host of ROOT."
+machine or into an archive.  Decompression and the like do their work."
   (let* ((host (or (file-remote-p root) ""))
          (local (string-remove-prefix host name))
          (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))
@@ -475,16 +440,19 @@ Ask before a link is followed out of ROOT."
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."
   (interactive)
-  (let ((keys nil))
-    (map-keymap (lambda (event command)
-                  (when (string-prefix-p "backstaff-" (format "%s" command))
-                    (cl-pushnew (format "%-9s %s\n" (key-description (vector event))
-                                        (car (split-string (documentation command) "\n")))
-                                keys :test #'equal)))
-                (current-local-map))
+  (let ((mode mode-name) (help-window-select t) ; so that q closes the page, not the view
+        (lines (cl-loop
+                for key in '("RET" "TAB" "<backtab>" "." "n" "p" "N" "P" "e" "g" "q" "C-g" "?")
+                for command = (key-binding (kbd key))
+                for text = (pcase command
+                             ('outline-cycle-buffer "Open or close all that is loaded.")
+                             ('revert-buffer "Ask again and keep the place.")
+                             ('quit-window "Close the view.")
+                             ((and (guard (commandp command)) (guard (not (eq command 'undefined))))
+                              (car (split-string (documentation command) "\n"))))
+                when text collect (format "%-9s %s\n" key text))))
     (with-help-window (help-buffer)
-      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode-name (string-join (reverse keys))))
-      (princ "g         Ask again and keep the place.\nq         Close the view.\n"))))
+      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode (string-join lines))))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

@@ -18,14 +18,15 @@
 (defconst backstaff-xref--limit 500
   "Maximum number of definitions or uses in one answer of the server.")
 
-(defvar backstaff-xref--history nil
-  "The names that `backstaff-find-definition' was asked for.")
+(defconst backstaff-xref--prose '("adoc" "md" "org" "rst" "texi" "txt")
+  "Extensions of files of prose, whose headings and words follow all code.")
+
+(defvar backstaff-xref--history nil "The names of definitions that the user typed.")
 
 ;;; The search for definitions
 
 (defun backstaff-xref--search (root pattern flags &rest arguments)
-  "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
-ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
+  "Return the data of a search in ROOT for PATTERN with FLAGS and ARGUMENTS."
   (pcase-let (((map :ok :data :text)
                (backstaff-view-wait-for
                 "workspace/regexp_search"
@@ -36,10 +37,9 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
 
 (defun backstaff-xref--rank (word name path)
   "Return how well the definition NAME in the file PATH answers to WORD.
-The best is 0: the name is WORD.  Then come names that begin with WORD, names
-with a word that does, and other names.  Headings of prose follow all code."
+The best is 0: the name is WORD.  Headings of prose follow all code."
   (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search nil))
-    (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
+    (+ (if (member (file-name-extension path) backstaff-xref--prose) 10 0)
        (cond ((equal (downcase word) (downcase last)) 0)
              ((string-prefix-p word last t) 1)
              ;; "Name" begins a word in getName.
@@ -88,15 +88,13 @@ does a table of tags that you have visited."
     (remove-hook 'xref-backend-functions #'backstaff-xref--backend)))
 
 (defun backstaff-xref--backend ()
-  "Return `backstaff' in a project whose files the server can see, or else nil.
-This is for `xref-backend-functions'."
+  "Return `backstaff' in a project whose files the server can see, or else nil."
   (unless (or tags-file-name tags-table-list)
     (ignore-error backstaff-error
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
 (defun backstaff-xref--make-all (root places)
-  "Return the xrefs of PLACES in the project ROOT, one for each line.
-Each is a plist (:path :line :column :match :line-text), with numbers from 1."
+  "Return the xrefs of PLACES, matches in the project ROOT, one for each line."
   (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
             (xref-make-match (backstaff-names-text (or line-text ""))
                              (xref-make-file-location
@@ -113,21 +111,25 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
   "Return the definitions whose name is IDENTIFIER.
 A heading counts where nothing else has the name."
-  (let* ((root (backstaff-root))
-         (definitions (backstaff-xref--definitions root identifier))
-         (best (plist-get (car definitions) :rank)))
+  (let* ((root (backstaff-root)) (all (backstaff-xref--definitions root identifier))
+         (best (plist-get (car all) :rank)))
     (when (member best '(0 10))
-      (backstaff-xref--make-all root (seq-filter (lambda (definition)
-                                                   (equal best (plist-get definition :rank)))
-                                                 definitions)))))
+      (backstaff-xref--make-all
+       root (seq-filter (lambda (one) (equal best (plist-get one :rank))) all)))))
 
 (cl-defmethod xref-backend-references ((_backend (eql backstaff)) identifier)
-  "Return the matches of IDENTIFIER as a word."
-  (let ((root (backstaff-root)))
-    (backstaff-xref--make-all
-     root (plist-get (backstaff-xref--search
-                      root (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)) "")
-                     :items))))
+  "Return the matches of IDENTIFIER as a word, those in prose last."
+  (let* ((root (backstaff-root)) (cut nil)
+         (pattern (format "(?<!\\w)%s(?!\\w)" (backstaff-view-quote-regexp identifier)))
+         (prose (mapcar (apply-partially #'concat "**/*.") backstaff-xref--prose))
+         (uses (cl-loop for files in '(:exclude :include)
+                        for data = (backstaff-xref--search root pattern "" files prose)
+                        when (plist-get data :next-offset) do (setq cut t)
+                        append (plist-get data :items))))
+    (when cut
+      (message "Only the first %d uses are shown; M-x backstaff-search shows all"
+               backstaff-xref--limit))
+    (backstaff-xref--make-all root uses)))
 
 (cl-defmethod xref-backend-apropos ((_backend (eql backstaff)) pattern)
   "Return the definitions that have the words of PATTERN in their names."
@@ -139,11 +141,9 @@ A heading counts where nothing else has the name."
 ;;;###autoload
 (defun backstaff-find-definition (name)
   "Visit the definition of NAME in the project.
-Interactively, complete the name: the definition with exactly this name comes
-first, then names that begin with it, then names with a word that does.
-The file and the line stand beside each, and RET takes the first.  Of several
-words the last is in the name itself, and the others may be in the names around
-it: \"server run\" finds Server.run.  Case counts only if you type a capital
+Interactively, complete the name; RET takes the first, which is the best.  Of
+several words the last is in the name itself, and the others may be in the names
+around it: \"server run\" finds Server.run.  Case counts only for a capital
 letter.  If several definitions have the name, xref lists them.  With Consult
 you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
 place that you leave."
@@ -174,8 +174,7 @@ place that you leave."
                                              root (list (funcall definition name))))))))))))
 
 (defun backstaff-xref--candidates (text root)
-  "Return the names of definitions in ROOT that TEXT finds, or why there is none.
-Each has its definition as the text property `backstaff-definition'."
+  "Return the names of definitions in ROOT that TEXT finds, or why there is none."
   (condition-case problem
       (or (delete-dups
            (mapcar (lambda (definition)

@@ -4,14 +4,13 @@
 
 ;;; Commentary:
 
-;; A tool that reads files sees the same text as the user.  A call of such a tool names
-;; the modified buffers that visit files below its root, each with the SHA-256 of its
-;; text, encoded as saving would encode it (but without the newline that some modes add at
-;; the end).  If the server does not know a digest, it asks for the text, which then goes to
-;; it in pieces, and the call is made again.
+;; A tool that reads files sees the same text as the user.  A call of such a tool names the
+;; modified buffers that visit files below its root, each with the SHA-256 of its text, encoded
+;; as saving would encode it.  If the server does not know a digest, it asks for the text,
+;; which then goes to it in pieces, and the call is made again.
 ;;
-;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
-;; whose file is encrypted or holds credentials.
+;; A buffer that visits a file elsewhere is never sent, nor one whose file is encrypted or
+;; holds credentials.
 
 ;;; Code:
 
@@ -57,13 +56,18 @@ It is right while TICK and SET are the buffer's tick and coding system.")
 
 (defun backstaff-unsaved-file-names (buffer)
   "Return the names of the file that BUFFER visits: the true and the given one.
-This handles strings only: a primitive for file names could call a handler,
-which may start a program or ask another host."
+This handles strings: a primitive for file names could call a handler, which may
+start a program or ask another host.  Only the home on a host is asked for once."
   (when-let* ((name (buffer-local-value 'buffer-file-name buffer))
               (true (or (buffer-local-value 'buffer-file-truename buffer) name)))
     ;; Emacs abbreviates true names: "~/a", and since Emacs 29 "/ssh:host:~/a".
     (list (cond ((string-prefix-p "~/" true) (concat (expand-file-name "~/") (substring true 2)))
-                ((string-match-p "\\`/[^/:]+:[^/]*~/" true) name)
+                ((and (string-match "\\`\\(/[^/:]+:[^/]*\\)~/" true)
+                      (backstaff-server-connected-p (match-string 1 true)))
+                 (let ((rest (substring true (match-end 0))) (home (concat (match-string 1 true) "~/")))
+                   (concat (backstaff-server-once (list 'home home)
+                                                  (lambda () (expand-file-name home)))
+                           rest)))
                 (t true))
           name)))
 
@@ -128,9 +132,8 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
   "A cons of the digest and the bytes of the text that was encoded last.")
 
 (defun backstaff-unsaved--look ()
-  "Return (CODING DIGEST SIZE) of the text of the current buffer.
-CODING is the coding system that saving the buffer would use.  Return nil if
-that is not known yet after `backstaff-unsaved-deadline'."
+  "Return (CODING DIGEST SIZE) of the text of the current buffer, as saved.
+Return nil if that is not known yet after `backstaff-unsaved-deadline'."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (or (equal state (car backstaff-unsaved--known)) (backstaff-unsaved-late-p))
       (pcase-let* ((`(,coding . ,bytes) (backstaff-unsaved--encode))
@@ -141,8 +144,8 @@ that is not known yet after `backstaff-unsaved-deadline'."
 
 (defun backstaff-unsaved-piece (digest start &optional most)
   "Return the piece (DIGEST SIZE START BASE64) of a text that a context named.
-It has MOST bytes from START on, by default as many as a request to another host
-can have.  Return nil if the text has changed, or after the deadline."
+It has MOST bytes, by default as many as a request to another host can have.
+Return nil if the text has changed, or after the deadline."
   (unless (equal digest (car backstaff-unsaved--last))
     (cl-loop for buffer in (buffer-list)
              when (equal digest (nth 2 (buffer-local-value 'backstaff-unsaved--known buffer)))
@@ -154,12 +157,6 @@ can have.  Return nil if the text has changed, or after the deadline."
       (list digest (length bytes) start
             (base64-encode-string
              (substring bytes start (min (length bytes) (+ start (or most (* 45 1024))))) t)))))
-
-(defun backstaff-unsaved--reads-p (method)
-  "Return non-nil if METHOD is a tool that reads files, or may be one."
-  (or (null method) (eq backstaff-server-content-readers 'unknown)
-      (cl-some (lambda (id) (or (equal id method) (string-suffix-p (concat "/" method) id)))
-               backstaff-server-content-readers)))
 
 (defun backstaff-unsaved-context (method root)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
@@ -175,7 +172,12 @@ If METHOD is nil, it may be any.  The value is a plist:
          ;; at most, with the arguments; here there are fewer than the 1,000 texts that a server takes.
          (room (if host (* 32 1024) 120000))
          (total 0) (items nil) (codings nil) (left-out nil) (late nil))
-    (dolist (buffer (and (backstaff-unsaved--reads-p method) (buffer-list)))
+    (dolist (buffer (and (or (null method) (eq backstaff-server-content-readers 'unknown)
+                             ;; A tool may be called without the name of its toolset.
+                             (cl-some (lambda (id) (or (equal id method)
+                                                       (string-suffix-p (concat "/" method) id)))
+                                      backstaff-server-content-readers))
+                         (buffer-list)))
       ;; Most buffers visit no file, and that is found out soonest.
       (when (buffer-local-value 'buffer-file-name buffer)
         (with-current-buffer buffer

@@ -91,8 +91,7 @@ A directory with a home below it is none: some keep their dotfiles in git."
            (not (backstaff--look-up root #'backstaff--holds-home-p)))))
 
 (defun backstaff--look-up (directory function)
-  "Return the value of FUNCTION, called with DIRECTORY.
-On another host it is called once until `backstaff-restart'."
+  "Return the value of FUNCTION, called with DIRECTORY; on another host, once."
   (if (file-remote-p directory) (backstaff-server-on-host 'look-up function directory)
     (funcall function directory)))
 
@@ -110,8 +109,7 @@ True names are compared, as \"/home\" may be a link."
         (and home (string-prefix-p directory home)))))
 
 (defun backstaff-directory ()
-  "Return the directory that a command looks at by default.
-For a command that `project-switch-project' runs it is the new project's."
+  "Return the current directory, or that of the project just switched to."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
   (or (bound-and-true-p project-current-directory-override) default-directory))
 
@@ -132,8 +130,7 @@ host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
   "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
-  (when (file-remote-p root)
-    (backstaff-server-check-host root))
+  (when (file-remote-p root) (backstaff-server-check-host root))
   (file-name-as-directory (expand-file-name root)))
 
 ;;; Calls
@@ -226,8 +223,7 @@ ended before."
 ;;; Steps of a call
 
 (defun backstaff--end (call function value)
-  "End CALL: call FUNCTION, its FINISH or FAIL, with VALUE.
-Return nil if it had ended before."
+  "End CALL: call its FUNCTION with VALUE.  Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
     (funcall function value)
@@ -251,7 +247,7 @@ A process filter may neither ask nor send."
 
 (defun backstaff--request (call name arguments success timeout host)
   "Send the request NAME with ARGUMENTS to HOST, as a step of CALL.
-The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails."
+SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails."
   (setf (backstaff--call-stop call)
         (backstaff-server-call-async
          name arguments :timeout timeout :host host
@@ -260,35 +256,39 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
 
 (defun backstaff--begin (call)
   "Judge the root of CALL, then let the server or Lisp do the work."
-  (let* ((method (backstaff--call-method call))
-         (context (backstaff--call-context call))
-         (tool (backstaff--call-tool call))
-         (refusal (backstaff--root-refusal method context)))
+  (let* ((method (backstaff--call-method call)) (context (backstaff--call-context call))
+         (tool (backstaff--call-tool call)) (refusal (backstaff--root-refusal method context)))
     (cond
      (refusal (backstaff--later call 0 #'backstaff--judge call refusal))
      (tool
       (backstaff--request
        call "check" (backstaff-lisp-tools-check tool (backstaff--call-args call) context)
        (lambda (checked)
-         (if (plist-get checked :ok)
-             (backstaff--later call 0 #'backstaff--run-lisp call checked)
-           (backstaff--judge call checked)))
+         (backstaff--later
+          call 0
+          (lambda ()
+            ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before
+            ;; do not count.
+            (let ((inhibit-quit nil) (quit-flag nil))
+              (backstaff--judge call (if (not (plist-get checked :ok)) checked
+                                       (backstaff-lisp-tools-run tool checked context)))))))
        backstaff-call-timeout nil))
      (t (backstaff--send call (backstaff-unsaved-context method (plist-get context :root)) 0)))))
-
-(defun backstaff--run-lisp (call checked)
-  "Run the tool of CALL, which is in Lisp, on CHECKED arguments."
-  ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do not
-  ;; count.
-  (let ((inhibit-quit nil) (quit-flag nil))
-    (backstaff--judge call (backstaff-lisp-tools-run (backstaff--call-tool call) checked
-                                                     (backstaff--call-context call)))))
 
 (defun backstaff--send (call texts tries)
   "Send CALL with unsaved TEXTS, of which the server asked for some TRIES times."
   (let ((context (backstaff--call-context call)) (method (backstaff--call-method call)))
     (backstaff--request
-     call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
+     call method
+     (list (backstaff--call-args call)
+           ;; Of two values of a key the server takes the first, as Lisp does.
+           `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
+             ,@(when-let ((limit (plist-get context :max-output-bytes)))
+                 ;; The note on the texts takes a part of it.
+                 (list :max-output-bytes (backstaff-unsaved-room limit texts)))
+             ,@(cl-loop for (key value) on context by #'cddr
+                        unless (eq key :agent) append (list key value))
+             :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
      (lambda (reply)
        (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
          (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
@@ -333,8 +333,7 @@ so several calls would else send pieces inside of one another, without end."
           (t (backstaff--send call texts tries)))))
 
 (defun backstaff--judge (call reply)
-  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
-That is not so if the user has approved it already."
+  "End CALL with REPLY, or ask the user if it says that the call needs approval."
   (let* ((context (backstaff--call-context call)) (problem (plist-get reply :error))
          (root (plist-get problem :root)))
     (if (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
@@ -349,8 +348,7 @@ That is not so if the user has approved it already."
                           (backstaff-unsaved-add-state reply (plist-get context :root))
                         reply)))))
 
-(defvar backstaff--asking nil
-  "Non-nil while the user is asked about a call.")
+(defvar backstaff--asking nil "Non-nil while the user is asked about a call.")
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
@@ -371,7 +369,7 @@ for a caller that waits."
                                (backstaff-approval-question
                                 (if root
                                     (format "No project is here.  Let models look at all below %s? "
-                                            (backstaff-approval-short directory))
+                                            (backstaff-names-show-file directory))
                                   (backstaff-approval-question-about
                                    "Let" method args (plist-get problem :secret) directory)))
                                (answer (funcall backstaff-approval-function method args)))
@@ -400,7 +398,7 @@ for a caller that waits."
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
-Return nil if the root is a project's, or the user has let agents look there."
+Return nil if agents may look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
     (unless (or (cdr (assoc root backstaff--root-answers)) (backstaff-project-p given))
@@ -408,7 +406,7 @@ Return nil if the root is a project's, or the user has let agents look there."
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
  has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
- backstaff-root-directory" (backstaff-approval-short root)))))
+ backstaff-root-directory" (backstaff-names-show-file root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
 
@@ -441,27 +439,14 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-The server's deadline is shorter than Emacs's, so that its answer can say what
-is missing."
+It is before Emacs's, so that the server's answer can say what is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@context
       :deadline-ms ,(max 1 (floor (* 900 backstaff-call-timeout))))))
 
-(defun backstaff--sent-context (context texts)
-  "Return CONTEXT with the root's name on its own host, and with TEXTS.
-The note on TEXTS takes a part of the limit."
-  ;; Of two values of a key the server takes the first, as Lisp does.
-  `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
-    ,@(when-let ((limit (plist-get context :max-output-bytes)))
-        (list :max-output-bytes (backstaff-unsaved-room limit texts)))
-    ,@(cl-loop for (key value) on context by #'cddr
-               unless (eq key :agent) append (list key value))
-    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
-
 (defun backstaff--error-reply (id code message &optional text)
-  "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
-TEXT is its text, by default MESSAGE after \"Error: \"."
+  "Return the reply, with TEXT, to a call of ID that failed with CODE and MESSAGE."
   (list :ok nil :tool (format "%s" id)
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)

@@ -238,7 +238,7 @@
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
   (with-temp-buffer
-    (backstaff-doctor--write "ok     " "Check" "a\e[31m\nb\nTo do: do\nit")
+    (backstaff-doctor--run "Check" (lambda () "a\e[31m\nb\nTo do: do\nit"))
     (let ((indentation (make-string 20 ?\s)))
       (should (equal (buffer-string)
                      (concat "ok     Check        a\\u001b[31m\n" indentation "b\n" indentation

@@ -152,7 +152,7 @@
 
 (ert-deftest backstaff-search-says-what-is-wrong-and-what-a-person-can-do ()
   (backstaff-search-tests-found "(a"
-    (should (string-match-p "\\`\nError: .*missing ).*literal=true" (buffer-string)))
+    (should (string-match-p "\\`\n.*missing ).*:literal t " (buffer-string)))
     (should (string-suffix-p "\nSearch failed\n" (buffer-string)))))
 
 (ert-deftest backstaff-search-says-that-nothing-matches ()
@@ -165,7 +165,7 @@
     (backstaff-search "RUN")
     (with-current-buffer (window-buffer)
       (backstaff-view-test-wait)
-      (should (string-search "[1 file matches without regard to case, flags=i]"
+      (should (string-search "[1 file matches without regard to case, :flags \"i\"]"
                              (buffer-string)))
       (should (string-search "[not searched: 1 in build/, give a directory as root_path]"
                              (buffer-string)))

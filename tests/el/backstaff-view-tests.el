@@ -11,6 +11,7 @@
 (require 'backstaff-ui-inspector)
 (require 'backstaff-ui-search)
 (require 'desktop)
+(require 'dired)
 
 
 ;;; Waiting

@@ -97,12 +97,16 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-python-may-be-a-hosts-own ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((connection-local-profile-alist nil) (connection-local-criteria-alist nil)
-          (backstaff-remote-python "python-that-is-not-there"))
+    (let ((backstaff-remote-python "python-that-is-not-there")
+          (profiles (default-toplevel-value 'connection-local-profile-alist))
+          (criteria (default-toplevel-value 'connection-local-criteria-alist)))
       (connection-local-set-profile-variables
        'backstaff-remote-test `((backstaff-remote-python . ,(backstaff-test-python))))
       (connection-local-set-profiles '(:application tramp :machine "host") 'backstaff-remote-test)
-      (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
+      ;; Since Emacs 29 they set the value outside of a `let'.
+      (unwind-protect (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+        (set-default-toplevel-value 'connection-local-profile-alist profiles)
+        (set-default-toplevel-value 'connection-local-criteria-alist criteria)))))
 
 (defun backstaff-remote-tests-wrap (name before)
   "Return a Python called NAME on the host whose programs start with BEFORE."
