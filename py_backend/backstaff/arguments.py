@@ -353,8 +353,11 @@ def json_object(text: str) -> dict[str, object]:
     """Parse `text` as a JSON object. Raises `ToolError`."""
     try:
         value = json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg} at character {error.pos + 1}"
+        raise _unreadable(f"the string is not JSON: {problem}") from error
     except (ValueError, RecursionError) as error:
-        problem = getattr(error, "msg", "it is too deep, or a number in it is too long")
+        problem = "it is too deep, or a number in it is too long"
         raise _unreadable(f"the string is not JSON: {problem}") from error
     if not isinstance(value, dict):
         raise _unreadable("the JSON is not an object")

@@ -51,7 +51,7 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
             assert kept(connection) <= MAX_FRAME_BYTES + HEADER_BYTES, "the buffer grows"
     except BadFrame:
         given_up = True
-    answered = Counter(map(answer_to, sent))
+    answered = Counter(map(answer_to, bodies(b"".join(sent))))
     must, may, complete = expected(stream)
     assert answered - may - must == Counter(), f"answers to nobody: {answered - may - must}"
     tally(lost_answers=(must - answered).total())
@@ -60,7 +60,8 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
     if complete:
         sent.clear()
         connection.receive(frame(b"(call %d ping ())" % PING))
-        assert [answer_to(data) for data in sent] == [PING], "the next question is not answered"
+        answers = list(map(answer_to, bodies(b"".join(sent))))
+        assert answers == [PING], "the next question is not answered"
     return Outcome(answered.total(), given_up)
 
 
@@ -69,10 +70,10 @@ def kept(connection: Connection) -> int:
     return len(connection._frames._buffer)  # noqa: SLF001  # internal state must not grow
 
 
-def answer_to(data: bytes) -> int:
-    """Return the uid of the answer in the frame `data`, which must be readable."""
-    assert int(data[:HEADER_BYTES], 16) == len(data) - HEADER_BYTES, data[:40]
-    kind, uid, _ = sexpdata.loads(data[HEADER_BYTES:].decode())
+def answer_to(body: bytes | None) -> int:
+    """Return the uid of the answer in the `body` of a frame, which must be readable."""
+    assert body is not None, "a broken frame was sent"
+    kind, uid, _ = sexpdata.loads(body.decode())
     assert kind.value().encode() in ANSWERS
     number: int = uid
     return number
