@@ -11,7 +11,7 @@ A word that a path holds whole scores by the best of these classes that applies:
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
 Other paths have gaps. A query of one word may be their initials. Else each of its words has a cost
-(`_cost`).
+(`Ranking._with_gaps`).
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
@@ -149,9 +149,17 @@ class Ranking:
         return self._key(MatchKind.INITIALS, 0, at) if is_read else None
 
     def _with_gaps(self, at: int) -> Key:
-        """The key of a path that does not hold all of the words whole."""
+        """The key of a path that does not hold all of the words whole.
+
+        A word costs least as it is read in the name, or in the whole path. For example `hdrs` in
+        `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
+        """
         path, starts = self.paths[at], self._starts(at)
-        costs = [_cost(word, path, starts) for word in self.words]
+        ways = (path.rfind("/") + 1, 0), (0, NOT_IN_NAME)
+        costs = [
+            min(more + _runs(word, path, starts, begin) for begin, more in ways)
+            for word in self.words
+        ]
         pairs = zip(self.words, costs, strict=True)
         scattered = any(cost >= SCATTER and word not in path for word, cost in pairs)
         kind = MatchKind.LETTERS if scattered else MatchKind.PIECES
@@ -185,15 +193,6 @@ def _classifier(word: str) -> Callable[[str], int]:
         return IN_NAME if at > begin else IN_PATH
 
     return classify
-
-
-def _cost(word: str, path: str, starts: Sequence[int]) -> int:
-    """The least cost of reading `word` in `path`, where words begin at `starts`.
-
-    For example `hdrs` in `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
-    """
-    name = path.rfind("/") + 1
-    return min(_runs(word, path, starts, name), NOT_IN_NAME + _runs(word, path, starts, 0))
 
 
 def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
-from backstaff.fs.root import Place
 from backstaff.names import suggestions
-from backstaff.names.query import Best, Matches, Query, SearchKind
+from backstaff.names.query import Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.files import project_files
 from backstaff.render.lines import bracketed, fit, plural, size, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
@@ -69,9 +68,17 @@ def run(arguments: Arguments, context: Context) -> Result:
             walking, everything = budget.share(WALK_SHARE), asked.include_ignored
             project = project_files(place, walking, include_ignored=everything)
             base, prefix = place.relative, place.prefix
-            matches, best = _best(query, asked, place, project, budget.at_least(MIN_SECONDS))
+            comparing = budget.at_least(MIN_SECONDS)
+            matches = query.match(project.paths, comparing)
+            several = len(matches) != 1 and query.globs is None
+            known = edits(place, project.repository, comparing) if several else Edits()
+            best = matches.best(asked.offset + asked.max_results, comparing, known.heat)
     except PathError as error:
         raise refusal(error, asked.path, context) from error
+    except DeadlineExceeded as error:
+        among = f"the query was compared with {len(project.paths)} paths"
+        problem = f"The time was up while {among}: give a simpler query, or a directory as path"
+        raise DeadlineExceeded(problem) from error
     total, page = len(matches) + best.guesses, [path for _, path in best.files[asked.offset :]]
     head = _head(asked, base, len(matches), total, len(project.paths))
     why = _reason(asked.query, matches, total, prefix, budget.at_most(suggestions.SECONDS))
@@ -114,21 +121,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         },
         truncated=next_offset is not None or shown < len(rows) or project.expired,
     )
-
-
-def _best(
-    query: Query, asked: Arguments, place: Place, project: ProjectFiles, budget: Budget
-) -> tuple[Matches, Best]:
-    """Return all matches, and the best up to the end of the page. Raises `DeadlineExceeded`."""
-    try:
-        matches = query.match(project.paths, budget)
-        several = len(matches) != 1 and query.globs is None
-        known = edits(place, project.repository, budget) if several else Edits()
-        return matches, matches.best(asked.offset + asked.max_results, budget, known.heat)
-    except DeadlineExceeded as error:
-        among = f"the query was compared with {len(project.paths)} paths"
-        problem = f"The time was up while {among}: give a simpler query, or a directory as path"
-        raise DeadlineExceeded(problem) from error
 
 
 def _reason(text: str, matches: Matches, total: int, prefix: str, budget: Budget) -> str:
