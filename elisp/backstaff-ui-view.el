@@ -442,17 +442,17 @@ Ask before a link is followed out of ROOT."
   (interactive)
   (let ((mode mode-name) (help-window-select t) ; so that q closes the page, not the view
         (lines (cl-loop
-                for key in '("RET" "TAB" "<backtab>" "." "n" "p" "N" "P" "e" "g" "q" "C-g" "?")
-                for command = (key-binding (kbd key))
+                for key in '("RET" "TAB" "<backtab>" "." "n" "p" "N" "P" "e" "g" "q" "?")
+                for command = (lookup-key (current-local-map) (kbd key))
                 for text = (pcase command
                              ('outline-cycle-buffer "Open or close all that is loaded.")
                              ('revert-buffer "Ask again and keep the place.")
                              ('quit-window "Close the view.")
-                             ((and (guard (commandp command)) (guard (not (eq command 'undefined))))
+                             ((and (pred commandp) (guard (not (eq command 'undefined))))
                               (car (split-string (documentation command) "\n"))))
                 when text collect (format "%-9s %s\n" key text))))
     (with-help-window (help-buffer)
-      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode (string-join lines))))))
+      (princ (format "Keys of %s; C-h m shows all, C-g cancels\n\n%s" mode (string-join lines))))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

@@ -92,7 +92,8 @@
 (ert-deftest backstaff-view-late-answer-is-not-shown ()
   (backstaff-view-test-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (backstaff-tree (expand-file-name "one" root))
-    (backstaff-tree--change nil :path "two")
+    (backstaff-view-change :arguments (map-merge 'plist (backstaff-view-get :arguments)
+                                                 '(:path "two")))
     (backstaff-view-test-settle)
     (should (equal (backstaff-view-tests-names) '("b")))))
 
