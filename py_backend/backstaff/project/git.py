@@ -5,9 +5,8 @@ references (`clean/`). Git takes it for the common part of the repository (`GIT_
 has the real index, objects and `HEAD`. So nothing that the repository's configuration names exists
 for git, even if the configuration changes during the call. A few values are handed on.
 
-Only two questions go to the real repository, and neither of them reads a file of the work tree:
-its place with its settings, and its references. Git's directories are opened first, and git
-gets the open ones, so that none is swapped for another meanwhile.
+Only two questions go to the real repository: its place with its settings, and its references.
+Neither reads a file of the work tree. Git gets its directories open, so that none is swapped.
 """
 
 import atexit
@@ -46,7 +45,7 @@ _PARTS = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow", "info"),
     *("info/grafts", "logs", "refs", "objects"),
 )
-_DEEP_PARTS = ("logs", "refs", "objects/info", "objects/pack")
+_SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _BETWEEN = "--//"
 """A word that git repeats between its answers; no real path has two slashes together."""
 _QUESTION = (
@@ -65,10 +64,11 @@ _QUIET = ("-c", f"core.attributesFile={os.devnull}")
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
-Sees = Literal["objects", "index", "files", "references"]
-"""What a git has: the objects alone, the index as well, or the files and the index.
+Sees = Literal["objects", "index", "attributes", "files", "references"]
+"""What a git has: the objects alone, or as well the index, the files of attributes, or all files.
 
-For a question about its references alone, it is in the real repository.
+It has no index with the attributes alone, or it would read a file in place of its object. For a
+question about its references alone, it is in the real repository.
 """
 
 
@@ -122,25 +122,26 @@ class Repository:
         self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
-        clean, environment = clean_directory(self.object_format), dict(_APART)
-        at = str(self.top) if sees == "files" else clean
-        if sees in ("index", "files"):
-            if self.is_split:
-                raise Unanswered(_SPLIT)
+        has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
+        if has_index and self.is_split:
+            raise Unanswered(_SPLIT)
+        clean, git = clean_directory(self.object_format), str(self.git)
+        environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects), **_APART}
+        environment["GIT_WORK_TREE"] = "." if has_files else clean
+        if has_index:
             # A `git diff` that finds files with another time and the same text would write the
-            # index, in spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock: so its
+            # index, in spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock: so the
             # path is as long as can be, without room for `.lock` behind it.
-            longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(str(self.git)))
-            environment["GIT_INDEX_FILE"] = f"{self.git}{'index':/>{longest}}"
-        environment |= {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
-        environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
+            longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(git))
+            environment["GIT_INDEX_FILE"] = f"{git}{'index':/>{longest}}"
         if sees == "references":
             words = (*_QUIET, *words)
         else:
             words = (*self.handed_on, *words)
             shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
-        held, budget = [one.descriptor for one in self._held], budget or self.budget
+        at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
+        budget = budget or self.budget
         return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
@@ -212,10 +213,9 @@ class Repository:
 
         Git sets the time of a shared index whenever it reads one, and nothing here changes a file.
         """
-        with suppress(OSError, ValueError):  # it is gone, as git itself will say
-            names = (name.partition("sharedindex.") for name in os.listdir(self.git.path))
-            hashes = (bytes.fromhex(end) for start, is_one, end in names if is_one and not start)
-            return any(one in self._index for one in hashes)
+        with suppress(OSError):  # it is gone, as git itself will say
+            shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
+            return any(bytes.fromhex(one[1]) in self._index for one in shared)
         return False
 
     @property
@@ -247,10 +247,14 @@ def clean_directory(object_format: str) -> str:
 
 
 def find_repository(place: Place, budget: Budget) -> Repository:
-    """The work tree around the directory `place`. A git inside the root is not run.
+    """The work tree around the directory `place`. Raises `Unanswered`."""
+    try:
+        return _found(place, budget)
+    except OSError as error:  # a part is not there, or a link on the way is being changed
+        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
 
-    Raises `Unanswered`.
-    """
+
+def _found(place: Place, budget: Budget) -> Repository:
     root, here = place.root.path, Held(place.directory, place.path)
     above = (place.path, *map(str, PurePath(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
@@ -270,19 +274,19 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     if is_inside != "true":
         raise Unanswered(NoGit.NO_WORK_TREE)
     top = f"{place.path}/".removesuffix(inside).rstrip("/") or "/"
-    common = _real(os.path.join(place.path, common))
+    common = os.path.realpath(os.path.join(place.path, common))
     # Open the directories first and judge them then, so that nobody can swap them in between.
     opened = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
     tree, at, shared, objects = opened
     values = _settings(printed, top)
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if _real(one) == git or os.path.isfile(one))
+    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
     if tree.path != top or _leads_out([one.path for one in opened], ours, values):
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    rules = [os.path.join(top, values["core.excludesfile"]), _real(f"{common}/info/exclude")]
+    rules = [values["core.excludesfile"], os.path.realpath(f"{common}/info/exclude")]
     rules = rules[: 1 + is_within(rules[1], common, top, root)]
     named = (f"--exclude-from={file}" for file in rules if os.path.isfile(file))
     excludes = ("--exclude-per-directory=.gitignore", *named)
@@ -290,29 +294,18 @@ def find_repository(place: Place, budget: Budget) -> Repository:
 
 
 def _program(root: str) -> str | None:
-    """The git in a directory of the system, else the first one on PATH outside `root`."""
+    """The git of the system, else the first on PATH that is not inside `root`."""
     if found := which("git", path=":".join(_PLACES)):
         return found
     named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
-    outside = (one for one in named if not is_within(_real(f"{one}/git"), root))
+    outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
     return which("git", path=":".join(outside))
 
 
-def _real(path: str) -> str:
-    """The real path of `path`. Raises `Unanswered` if a link on the way is being changed."""
-    try:
-        return os.path.realpath(path)
-    except OSError as error:
-        raise Unanswered(_MOVED) from error
-
-
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises `Unanswered` if it is elsewhere."""
-    real = _real(path)
-    try:
-        held = Held(place.keep_open(HANDLES.root(real)), real)
-    except OSError as error:
-        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
+    """The directory at `path`, which `place` closes."""
+    real = os.path.realpath(path)
+    held = Held(place.keep_open(HANDLES.root(real)), real)
     if not held.is_there():
         raise Unanswered(_MOVED)
     return held
@@ -330,9 +323,9 @@ def _settings(printed: bytes, top: str) -> dict[str, str]:
     for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
         key, is_valued, value = setting.partition("\n")
         if key in files:
-            value = os.path.expanduser(value)
-            is_own = is_within(_real(os.path.join(top, value)), top)
-            if scope not in ("global", "system") and not (is_own and key == "core.excludesfile"):
+            value = os.path.join(top, os.path.expanduser(value))
+            is_own = key == "core.excludesfile" and is_within(os.path.realpath(value), top)
+            if not (is_own or scope in ("global", "system")):
                 continue
         values[key] = value if is_valued else "true"
     return values
@@ -351,24 +344,24 @@ def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str
         return True
     if is_within(git, *ours):
         parts = (common, objects, *_parts(git), *_parts(common), *_alternates(objects))
-        return not all(is_within(_real(part), *ours) for part in parts)
+        return not all(is_within(os.path.realpath(part), *ours) for part in parts)
     owner, worktree = ours[0], values.get("core.worktree")
     named = _read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n")  # to git, a NUL ends it
     # Since git 2.48 it can be relative to the git directory.
-    is_linked = named and _real(os.path.join(git, os.fsdecode(named))) == f"{owner}/.git"
-    return not (is_linked or (worktree and _real(os.path.join(git, worktree)) == owner))
+    is_linked = named and os.path.realpath(os.path.join(git, os.fsdecode(named))) == f"{owner}/.git"
+    return not (is_linked or (worktree and os.path.realpath(os.path.join(git, worktree)) == owner))
 
 
 def _parts(git: str) -> Iterator[str]:
     """Yield what git reads in the directory `git`, as far as it can be a link."""
     yield from (f"{git}/{part}" for part in _PARTS)
-    for part in _DEEP_PARTS:
-        yield from _links(f"{git}/{part}", 50)
+    for part in ("logs", "refs", "objects/info", "objects/pack"):
+        yield from _links(f"{git}/{part}")
     # Of the objects, a link at a single one is harmless, because its name tells its content.
-    yield from _links(f"{git}/objects", 0)
+    yield from _links(f"{git}/objects", levels=0)
 
 
-def _links(at: str, levels: int) -> Iterator[str]:
+def _links(at: str, levels: int = 50) -> Iterator[str]:
     with suppress(OSError), os.scandir(at) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -393,10 +386,7 @@ def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
-    """The first bytes of a file of git's, at a `path` that may begin at the open `directory`.
-
-    Empty if there is no such file.
-    """
+    """The first bytes of a file of git's; empty if there is no such file."""
     try:
         return read(path, directory, most, follow=True).head
     except PathError:
