@@ -2,17 +2,13 @@
 
 This is the walk of `fs.walk` without the names that git ignores, as git itself lists them: a
 tracked file is a file of the project even where a rule would hide it. Without git or a work tree
-all files count, and `not_applied` says so where there is a `.gitignore`.
+all files count, and `not_applied` says so where there is a `.gitignore`. A repository within is one
+closed directory, as for git; it can be walked by itself. Links are leaves. `.git`, special files,
+and Emacs's own files never count: its locks (`.#a.py`), and the copies that it saves (`#a.py#`).
 
-A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
-files that it has changed (`.#a.py`), and the copies that it saves by itself (`#a.py#`). Other links
-are leaves.
-
-The files are kept for the next call. That call compares the stamps of all directories and rules
-with those on the disk, and walks again if any differs. So no answer is stale, as far as the file
-system dates changes at once; a file system on a network may be late. A search that may end early
-compares only as far as it comes (`ProjectFiles.confirm`).
+The files are kept for the next call, which walks again if any stamp of a directory or of rules is
+another one on the disk. So no answer is stale, as far as the file system dates changes at once; one
+on a network may be late. A search that may end early compares only as far as it comes (`confirm`).
 """
 
 import os
@@ -126,16 +122,10 @@ Watches = Mapping[str, Mapping[str, Stamp]]
 """By directory, the stamps of the directories in it, and of its rules or its `.git`, if any."""
 
 
-class _Kept(NamedTuple):
-    """The files of a project, the `basis` that the walk started from, and what it met."""
-
-    found: ProjectFiles
-    basis: tuple[object, ...]
-    watches: Watches
-
-
+_Kept = tuple[ProjectFiles, tuple[object, ...], Watches]
+"""The files of a project, the basis that the walk started from, and the stamps that it met."""
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths) + len(kept.found.directories)
+    MAX_KEPT, lambda kept: len(kept[0].paths) + len(kept[0].directories)
 )
 
 
@@ -177,14 +167,14 @@ def project_files(
     settings = (git.inside, git.excludes, *git.handed_on) if git else ()
     basis = (why, settings, *stamps)
     key = (place.root.path, place.relative, include_ignored)
-    kept = KEPT.get(key)
-    if kept and kept.basis == basis:
-        is_current = partial(_is_current, kept.watches, directory, budget)
-        if lazily or is_current(""):
-            return replace(
-                kept.found, repository=repository, is_current=is_current if lazily else None
-            )
-    look = _Look(git, budget, include_ignored)
+    kept, known, watches = KEPT.get(key) or (None, (), {})
+    if kept and known == basis:
+        is_current = partial(_is_current, watches, directory, budget)
+        if lazily:
+            return replace(kept, repository=repository, is_current=is_current)
+        if is_current(""):
+            return replace(kept, repository=repository)
+    look = _Look(git, budget, include_ignored, git is not None and git.has_gitlinks)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
@@ -201,7 +191,7 @@ def project_files(
     if look.is_steady and not found.expired and not look.unanswered:
         met = chain(stamps, *map(dict.values, look.watches.values()))
         if not any(stamp and is_young(stamp, begun) for stamp in met):
-            KEPT.put(key, _Kept(found, basis, look.watches))
+            KEPT.put(key, (found, basis, look.watches))
     return found
 
 
@@ -251,6 +241,7 @@ class _Look:
     git: Repository | None
     budget: Budget
     include_ignored: bool
+    has_gitlinks: bool
     directories: list[Directory] = field(default_factory=list)
     watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
     is_steady: bool = True
@@ -273,11 +264,6 @@ class _Look:
                 above, _, name = path.removeprefix(inside).rstrip("/").rpartition("/")
                 found[above].add(name)
         return found
-
-    @cached_property
-    def has_gitlinks(self) -> bool:
-        """Whether there can be submodules."""
-        return self.git is not None and self.git.has_gitlinks
 
     @cached_property
     def within(self) -> set[str]:

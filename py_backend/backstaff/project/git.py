@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import PurePath
 from shutil import rmtree, which
 from tempfile import mkdtemp
@@ -343,7 +344,8 @@ def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = (common, objects, *_parts(git), *_parts(common), *_alternates(objects))
+        parts = chain.from_iterable(map(_parts, {git, common}))
+        parts = chain((common, objects), parts, _alternates(objects))
         return not all(is_within(os.path.realpath(part), *ours) for part in parts)
     owner, worktree = ours[0], values.get("core.worktree")
     named = _read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n")  # to git, a NUL ends it
