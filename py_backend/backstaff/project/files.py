@@ -15,6 +15,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
@@ -197,10 +198,9 @@ def project_files(
 
 def _stamp(file: str, directory: int) -> Stamp | None:
     """The stamp of `file`, which may lie above the open `directory`; None if it is not there."""
-    try:
+    with suppress(OSError):
         return stamp_of(HANDLES.stat(file, directory))
-    except OSError:
-        return None
+    return None
 
 
 def is_young(stamp: Stamp, now: int) -> bool:

@@ -28,7 +28,7 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project import running_git
-from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered, answers, started
+from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered, answers
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
@@ -54,7 +54,6 @@ _QUESTION = (
     *(_BETWEEN, "--git-common-dir", _BETWEEN),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
-_SETTINGS = ("config", "-z", "--show-scope", "--list")
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
@@ -143,7 +142,7 @@ class Repository:
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
         at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
         budget = budget or self.budget
-        return started(self.program, at, budget, words, environment, given=given, held=held)
+        return RunningGit(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
@@ -205,8 +204,8 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        content = _read(f"{self.common.path}/info/attributes")
-        return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
+        lines = _read(f"{self.common.path}/info/attributes")
+        return re.search(rb"(?m)^(?!#).*\S", lines) is not None
 
     @property
     def is_split(self) -> bool:
@@ -265,8 +264,8 @@ def _found(place: Place, budget: Budget) -> Repository:
         raise Unanswered(NoGit.ABSENT)
     first, held = budget.at_most(FIRST_SECONDS), [place.directory]
     facts, printed = answers(
-        started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
-        for words in (_QUESTION, _SETTINGS)
+        RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        for words in (_QUESTION, ("config", "-z", "--show-scope", "--list"))
     )
     there, git, common, head = (
         part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
@@ -335,10 +334,10 @@ def _settings(printed: bytes, top: str) -> dict[str, str]:
 def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
     """Whether a part of a repository lies in neither of the directories `ours`.
 
-    The `paths` are those of the work tree, of git, the common part and the objects. The directory
-    of git can lie outside, as that of a linked work tree or of a submodule does, if it names this
-    work tree, by `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so
-    all of it is the user's own.
+    The `paths` are the work tree, git's directory, its common part and the objects. That of a
+    linked work tree or of a submodule can lie outside, and then it names this work tree, by
+    `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so all of it is
+    the user's own.
     """
     top, git, common, objects = paths
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
@@ -375,7 +374,7 @@ def _links(at: str, levels: int = 50) -> Iterator[str]:
 def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
     """Yield the other directories of objects that `objects` names, and those that these name.
 
-    "/" stands for names that are not read here: quoted, in a long file, or at too many levels.
+    "/" is for names that are not read here: quoted, in a long file, or at too many levels.
     """
     content = _read(f"{objects}/info/alternates")
     if content and (len(content) == MAX_NAMED or b'"' in content or not levels):

@@ -1,23 +1,18 @@
 """Starting git within limits of memory, time and output, so that nothing of a repository runs.
 
-A repository can be hostile: its configuration names programs, such as hooks and a pager, and git
-may fetch missing objects. So git is run by an absolute path outside the project, without a
-terminal, in an environment of our own, where it finds no other program. A git that passes its
-limits is killed.
+A repository can be hostile: its configuration names programs, and git may fetch missing objects. So
+git is run by an absolute path outside the project, without a terminal, in an environment of our
+own, where it finds no other program. A git that passes its limits is killed.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from shutil import which
-from typing import IO, TYPE_CHECKING, ClassVar
+from typing import IO, ClassVar
 
 from backstaff.budget import Budget
-
-if TYPE_CHECKING:
-    import subprocess
 
 MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12
 """Maximum number of bytes that git may print, and of its complaint that are read."""
@@ -112,12 +107,54 @@ def reason(complaint: bytes) -> NoGit:
     return GitFailed(f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed")
 
 
-@dataclass(slots=True)
 class RunningGit:
     """A git that is running. Take its output, or end it."""
 
-    process: "subprocess.Popen[bytes]"
-    budget: Budget
+    def __init__(  # noqa: PLR0913  # all that a process is started with
+        self,
+        program: str,
+        at: str,
+        budget: Budget,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        given: bytes = b"",
+        held: Sequence[int] = (),
+    ) -> None:
+        """Start the git `program` in the directory `at` with `words`, and `given` as its input.
+
+        The descriptors `held` are open in it. Raises `Unanswered`.
+        """
+        import subprocess  # it takes long to load, and nobody waits for git at the start
+        from threading import Thread
+
+        limits = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MAX_KIBIBYTES)]
+        if timeout := which("timeout", path="/usr/bin:/bin"):  # in case this server is killed
+            limits += [timeout, "-s", "KILL", str(MAX_SECONDS + 1)]
+        overrides = [word for override in _OVERRIDES for word in ("-c", override)]
+        kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+        try:
+            with open(os.devnull, "rb") as nothing:  # subprocess.DEVNULL is for writing, too
+                self.process = subprocess.Popen(  # noqa: S603 - the shell reads no word of a caller
+                    [*limits, program, "--no-pager", *overrides, *words],
+                    cwd=at,
+                    env={**kept, **_ENVIRONMENT, **environment},
+                    stdin=subprocess.PIPE if given else nothing,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=held,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Unanswered(GitFailed("git could not be started")) from error
+        self.budget = budget
+
+        def feed(pipe: IO[bytes]) -> None:
+            with suppress(BrokenPipeError), pipe:  # git may need no more of it
+                pipe.write(given)
+
+        if self.process.stdin:
+            Thread(target=feed, args=(self.process.stdin,), daemon=True).start()
 
     def pieces(self, fine: tuple[int, ...] = (0,)) -> Iterator[bytes]:
         """Yield the output as it comes. Whoever stops earlier ends git.
@@ -174,50 +211,3 @@ def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> lis
     finally:
         for git in running:
             git.end()
-
-
-def started(  # noqa: PLR0913  # all that a process is started with
-    program: str,
-    at: str,
-    budget: Budget,
-    words: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    given: bytes = b"",
-    held: Sequence[int] = (),
-) -> RunningGit:
-    """Start the git `program` in the directory `at` with `words`, and `given` as its input.
-
-    The descriptors `held` are open in it. Only a user's own configuration counts, if any. Raises
-    `Unanswered`.
-    """
-    import subprocess  # it takes long to load, and nobody waits for git at the start
-    from threading import Thread
-
-    limits = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MAX_KIBIBYTES)]
-    if timeout := which("timeout", path="/usr/bin:/bin"):  # for when this server is killed before
-        limits += [timeout, "-s", "KILL", str(MAX_SECONDS + 1)]
-    overrides = [word for override in _OVERRIDES for word in ("-c", override)]
-    kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    try:
-        with open(os.devnull, "rb") as nothing:  # subprocess.DEVNULL is for writing, too
-            process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
-                [*limits, program, "--no-pager", *overrides, *words],
-                cwd=at,
-                env={**kept, **_ENVIRONMENT, **environment},
-                stdin=subprocess.PIPE if given else nothing,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=held,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise Unanswered(GitFailed("git could not be started")) from error
-
-    def feed(pipe: IO[bytes]) -> None:
-        with suppress(BrokenPipeError), pipe:  # git may need no more of it
-            pipe.write(given)
-
-    if process.stdin:
-        Thread(target=feed, args=(process.stdin,), daemon=True).start()
-    return RunningGit(process, budget)
