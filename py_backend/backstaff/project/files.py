@@ -219,8 +219,8 @@ def _is_current(watches: Watches, directory: int, budget: Budget, last: str) -> 
 
     def compare(opened: int, path: str) -> Sequence[Named]:
         watch, prefix = watches.get(path, {}), f"{path}/" if path else ""
-        stamps = map(stamp_of, HANDLES.lstats(budget.within(watch), opened))
-        if [*stamps] != [*watch.values()]:
+        statuses = HANDLES.lstats([*budget.within(watch)], opened)
+        if [*map(stamp_of, statuses)] != [*watch.values()]:
             raise PathError("it has changed")
         entered = [name for name in watch if prefix + name in watches]
         if last:
@@ -320,8 +320,8 @@ class _Look:
         self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
         if watched := watched + directories:
             try:
-                stamps = map(stamp_of, HANDLES.lstats(watched, directory))
-                self.watches[path] = dict(zip(watched, stamps, strict=True))
+                statuses = HANDLES.lstats([*self.budget.within(watched)], directory)
+                self.watches[path] = dict(zip(watched, map(stamp_of, statuses), strict=False))
             except OSError:  # one is gone by now
                 self.is_steady = False
         return list(zip(directories, repeat(Kind.DIRECTORY)))

@@ -138,7 +138,7 @@ class Repository:
             words = (*_QUIET, *words)
         else:
             words = (*self.handed_on, *words)
-            shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
+            shallow = f"{self.common}/shallow"  # if there is one
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
         at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
         budget = budget or self.budget
