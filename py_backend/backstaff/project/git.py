@@ -32,7 +32,7 @@ from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswer
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
-MAX_NAMED = 1 << 12
+MAX_NAMED = 4096
 """Maximum number of bytes of a file that names other directories."""
 
 _SPLIT = GitFailed(
@@ -176,14 +176,13 @@ class Repository:
         value = self.values.get(key)
         return default if value is None else not _FALSE.fullmatch(value)
 
-    def branch(self, budget: Budget) -> str | NoGit:
+    def branch(self, budget: Budget) -> str | None:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-        try:
-            answer = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
-        except Unanswered as error:
-            return error.why
-        return os.fsdecode(answer.removesuffix(b"\n"))
+        with suppress(Unanswered):
+            told = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
+            return os.fsdecode(told.removesuffix(b"\n"))
+        return None
 
     @property
     def object_format(self) -> str:
@@ -241,8 +240,8 @@ def clean_directory(object_format: str) -> str:
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
-            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
-            file.write(f"objectFormat={object_format}\n")
+            extension = f"[extensions]\nobjectFormat={object_format}\n"
+            file.write(f"[core]\nrepositoryformatversion=1\n{extension}")
     return path
 
 
