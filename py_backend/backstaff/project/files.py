@@ -82,8 +82,8 @@ class ProjectFiles:
 
     `directories` are all directories, in pre-order. `paths` has their files and links. `expired`
     says that the time was up and files are missing; `not_applied`, why no `.gitignore` counts,
-    though there is one. The `repository` can be asked, and kept files can be confirmed by
-    `is_current`, while the place is open.
+    though there is one. While the place is open, the `repository` can be asked, and `is_current`
+    compares kept files with the disk.
     """
 
     directories: Sequence[Directory]
@@ -300,6 +300,7 @@ class _Look:
         if path and self.git and (dot_git is not None or self.has_gitlinks):
             is_closed = path in self.within
             if dot_git is not None and not is_closed:
+                # Git enters a directory with tracked files, whatever its `.git` is.
                 is_closed = f"{path}/" in self.within or self.unanswered is not None
                 # A link or a file names a repository, and nothing here changes with that one.
                 watched += [_DOT_GIT]
@@ -310,12 +311,11 @@ class _Look:
             links = [name for name in links if not name.startswith(".#")]
             files = [name for name in files if not name[0] == name[-1] == "#" != name]
         if hidden:
-            before = len(files) + len(links) + len(directories)
+            ignored = len(hidden & {*files, *links, *directories})
             files, links, directories = (
                 [name for name in names if name not in hidden]
                 for names in (files, links, directories)
             )
-            ignored = before - len(files) - len(links) - len(directories)
         paths = tuple([prefix + name for name in (sorted(files + links) if links else files)])
         self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
         if watched := watched + directories:

@@ -294,11 +294,9 @@ def _found(place: Place, budget: Budget) -> Repository:
 
 def _program(root: str) -> str | None:
     """The git of the system, else the first on PATH that is not inside `root`."""
-    if found := which("git", path=":".join(_PLACES)):
-        return found
     named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
     outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
-    return which("git", path=":".join(outside))
+    return which("git", path=":".join((*_PLACES, *outside)))
 
 
 def _opened(path: str, place: Place) -> Held:

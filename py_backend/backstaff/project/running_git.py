@@ -32,8 +32,8 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
-    # configuration, and then a command that the repository names. So git finds no other program,
-    # and this list of protocols goes before any `protocol.*.allow` of a repository.
+    # configuration and runs what the repository names. So git finds no other program, neither for
+    # a transport nor to ask for a password, and these protocols go before `protocol.*.allow`.
     "GIT_EXEC_PATH": "/dev/null",
     "PATH": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "none",
