@@ -5,18 +5,7 @@ from collections.abc import Iterator
 
 from pathspec import RegexPattern  # not from pathspec.pattern: two threads could deadlock
 
-from backstaff.globs.wildcards import (
-    ANY,
-    REST,
-    SLASH,
-    SPAN,
-    STAR,
-    Token,
-    last_name,
-    literal,
-    longest_literal,
-    regex,
-)
+from backstaff.globs.wildcards import ANY, REST, SLASH, SPAN, SPANS, STAR, Token, literal, regex
 
 CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
 TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{CLASS})|(?P<plain>[^\\])", re.DOTALL)
@@ -38,8 +27,10 @@ class GlobPattern(RegexPattern):
         tokens = list(_tokens(glob))
         self.regex: re.Pattern[str]
         super().__init__(re.compile(rf"\A(?:{regex(tokens)})/?\Z"), include=True)
-        self.literal = longest_literal(tokens)
-        self.name_literal = longest_literal(last_name(tokens))
+        # The literals with a slash between names, and a NUL between others.
+        text = "".join("/" if one in SPANS else one.character or "\0" for one in tokens)
+        self.literal = max(re.split(r"[/\0]", text), key=len)
+        self.name_literal = max(text.rstrip("/").rpartition("/")[2].split("\0"), key=len)
 
 
 def _tokens(glob: str) -> Iterator[Token]:

@@ -12,8 +12,7 @@ A bracket that belongs to no class stands for itself, as in a shell, if the patt
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
 pathspec decides which of several patterns match, and bracex expands the braces. The expressions are
-ours (`globs.wildcards`): those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long
-name.
+ours, because pathspec's backtrack for minutes (`globs.wildcards`).
 """
 
 import re
@@ -27,18 +26,14 @@ from backstaff.budget import Budget
 if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a glob
     from backstaff.globs.glob_pattern import GlobPattern
 
-MAX_PATTERNS = 100
-MAX_PATTERN_CHARACTERS = 1024
-MAX_EXPANSIONS = 1000
-MAX_EXPANDED_CHARACTERS = 32_768
+MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 100, 1024
+MAX_EXPANSIONS, MAX_EXPANDED_CHARACTERS = 1000, 32_768
 MAX_ECHO = 200
 """Maximum number of characters of a pattern in a message."""
 TOGETHER = 4096
 """Maximum number of names in one text: a mebibyte, because no other thread runs meanwhile."""
 STRIDE = 16
 """Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
-
-_ESCAPE = re.compile(r"\\.", re.DOTALL)
 
 
 class BadGlob(ValueError):
@@ -59,10 +54,9 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
 
 
 class Globs:
-    """Compiled patterns."""
+    """Compiled patterns: a path matches if any of them does."""
 
     def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
-        """Match the paths that any of `patterns` matches."""
         from pathspec import PathSpec
 
         self._patterns = patterns
@@ -70,10 +64,7 @@ class Globs:
         self._in_names = {pattern.name_literal for pattern in patterns}
 
     def match(self, path: str) -> bool:
-        """Return whether any pattern matches the relative `path`, such as `a/b`.
-
-        The cost is linear in the length of the path for each pattern.
-        """
+        """Return whether any pattern matches the relative `path`, such as `a/b`."""
         return self._spec.match_file(path + "/")
 
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
@@ -131,7 +122,7 @@ def _expanded(pattern: str) -> Sequence[str]:
 def _is_balanced(pattern: str, pair: str) -> bool:
     """Return whether the `pair`, such as `{}`, is balanced in `pattern`."""
     depth = 0
-    for character in _ESCAPE.sub("", pattern):
+    for character in re.sub(r"(?s)\\.", "", pattern):
         depth += (character == pair[0]) - (character == pair[1])
         if depth < 0:
             return False
@@ -139,7 +130,6 @@ def _is_balanced(pattern: str, pair: str) -> bool:
 
 
 def _compiled(pattern: str, plain: str) -> "GlobPattern":
-    """Return `plain`, one of the expansions of `pattern`, ready to match."""
     from backstaff.globs.glob_pattern import TOKEN, GlobPattern
 
     alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))

@@ -26,7 +26,7 @@ SPAN = Token("(?:[^/]*/)*?")
 """Any number of whole names, as `**/` stands for."""
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
-_SPANS = (SPAN, REST)
+SPANS = (SPAN, REST)
 
 
 def literal(character: str) -> Token:
@@ -42,7 +42,7 @@ def regex(tokens: Sequence[Token]) -> str:
     # Blocks begin at spans. A block is a list of chunks, which stand between its stars.
     blocks: list[list[str]] = [[""]]
     for token in tokens:
-        if token in _SPANS:
+        if token in SPANS:
             blocks.append([token.regex])
         elif token is STAR:
             blocks[-1].append("")
@@ -57,25 +57,3 @@ def regex(tokens: Sequence[Token]) -> str:
     # The last chunk has to end the path, so its leftmost place would not do.
     last = f"[^/]*{chunks.pop()}" if chunks else ""
     return closed + first + "".join(f"(?>[^/]*?{chunk})" for chunk in chunks if chunk) + last
-
-
-def last_name(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The tokens of the last name in a pattern. Slashes and spans at the end do not count."""
-    end = len(tokens)
-    while end and (tokens[end - 1] in _SPANS or tokens[end - 1] == SLASH):
-        end -= 1
-    start = end
-    while start and not (tokens[start - 1] in _SPANS or tokens[start - 1] == SLASH):
-        start -= 1
-    return tokens[start:end]
-
-
-def longest_literal(tokens: Sequence[Token]) -> str:
-    """The longest text without a slash that stands in everything that the `tokens` match."""
-    runs = [""]
-    for token in tokens:
-        if token.character and token != SLASH:
-            runs[-1] += token.character
-        else:
-            runs.append("")
-    return max(runs, key=len)

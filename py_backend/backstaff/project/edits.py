@@ -18,15 +18,10 @@ from backstaff.fs.root import Place
 from backstaff.project.git import Repository
 from backstaff.project.running_git import QUIET, NoGit, Unanswered
 
-COMMITS = 1000
-"""Maximum number of commits that are looked at, the latest first."""
-# Of the files that the next commits touch, an overview names .62 with 1,000, .59 with 300
-# (dev.bench.overview). MRR of four words of a subject .30 with 1,000 and .29 with 300, by
-# dev.bench.find.
-BULK = 100
-"""Maximum number of files of a commit that counts."""
-# MRR of four words of a subject .27 with 100, .25 with 10 (dev.bench.find).
-MAX_KEPT = 8
+COMMITS, BULK = 1000, 100
+"""Maximum number of commits that are looked at, and of files of one that counts."""
+# MRR of four words of a subject .30 with 1,000 commits, .29 with 300; .27 with 100 files, .25 with
+# 10 (dev.bench.find). An overview names .62 and .59 of the files touched next (dev.bench.overview).
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +37,27 @@ class Edits:
     unknown: NoGit | None = None
 
 
+_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(8)
+"""The edits by the path of the place and the commit, because a commit's history is fixed."""
+
+
 def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits:
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, NoGit):
         return Edits(unknown=repository)
     key = (place.path, repository.head, repository.is_shallow)
-    kept = _KEPT.get(key)
-    if kept is None:
-        try:
-            told = touched(repository, budget)
-        except Unanswered as error:
-            return Edits(unknown=error.why)
-        several = told if len(told) > 1 else []
-        commits = [[file for file in files if not is_generated(file)] for files in several]
-        commits = [files for files in commits if 0 < len(files) <= BULK]
-        kept = Edits(commits, Counter(chain.from_iterable(commits)))
-        _KEPT.put(key, kept)
-    return kept
+    if kept := _KEPT.get(key):
+        return kept
+    try:
+        commits = touched(repository, budget)
+    except Unanswered as error:
+        return Edits(unknown=error.why)
+    several = commits if len(commits) > 1 else []
+    commits = [[file for file in one if not is_generated(file)] for one in several]
+    commits = [one for one in commits if 0 < len(one) <= BULK]
+    found = Edits(commits, Counter(chain.from_iterable(commits)))
+    _KEPT.put(key, found)
+    return found
 
 
 def touched(repository: Repository, budget: Budget, most: int = COMMITS) -> list[list[str]]:
@@ -73,7 +72,3 @@ def touched(repository: Repository, budget: Budget, most: int = COMMITS) -> list
     # Two NULs and a newline stand before the paths, and a NUL behind each.
     listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
     return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
-
-
-_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(MAX_KEPT)
-"""The edits by the path of the place and the commit, because a commit's history is fixed."""

@@ -1,65 +1,48 @@
 """The files of a project: everything below a directory that git does not ignore.
 
-This is the walk of `fs.walk`, without the names that git ignores. Git lists these: by its rules, a
+This is the walk of `fs.walk` without the names that git ignores, as git itself lists them: a
 tracked file is a file of the project even where a rule would hide it. Without git or a work tree
-all files count, and `not_applied` says so where there is a `.gitignore`.
+all files count, and `not_applied` says so where there is a `.gitignore`. A repository within is one
+closed directory, as for git; it can be walked by itself. Links are leaves. `.git`, special files,
+and Emacs's own files never count: its locks (`.#a.py`), and the copies that it saves (`#a.py#`).
 
-A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
-files that it has changed (`.#a.py`), and the copies that it saves by itself (`#a.py#`). Other links
-are leaves.
-
-The files are kept for the next call (`_Kept`). That call compares the time stamps of all
-directories and rules with those on the disk, and walks again if any differs. So no answer is
-stale, as far as the file system dates changes at once; a file system on a network may be late.
-A search that may end early compares only as far as it comes (`ProjectFiles.confirm`).
+The files are kept for the next call, which walks again if any stamp of a directory or of rules is
+another one on the disk. So no answer is stale, as far as the file system dates changes at once; one
+on a network may be late. A search that may end early compares only as far as it comes (`confirm`).
 """
 
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from itertools import chain, pairwise, repeat
 from operator import attrgetter
-from stat import S_ISDIR
 from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import PathError, PermissionRefused
-from backstaff.fs.entry import Kind, Named, groups_in, lstat_or_none
+from backstaff.fs.entry import Kind, Named, groups_in
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Step, Walk
+from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_KEPT = 500_000
-"""Maximum number of files and directories that are kept, of all projects.
+"""Maximum number of files and directories that are kept, of all projects: 80 MB."""
+RACY_NS, COARSE_NS = 20_000_000, 2_100_000_000
+"""Nanoseconds in which a second change could leave the same times: more than a step of the kernel's
+clock, and of a file system that keeps whole seconds, or every other one as FAT does."""
+LIST_SECONDS, LIST_SHARE = 5.0, 0.5
+"""Maximum time of a list by git, in seconds and as a part of the walk's: half a million files take
+less, and a fifo in a repository below makes git wait."""
 
-With their stamps, 500,000 files take 80 MB.
-"""
-
-RACY_NS = 20_000_000
-"""Nanoseconds for which a file counts as just changed: longer than a step of the kernel's clock.
-
-A second change within the same step would leave the same times.
-"""
-COARSE_NS = 2_100_000_000
-"""The same for a file system that keeps whole seconds, or every other one as FAT does."""
-_SECOND_NS = 1_000_000_000
-
-LIST_SECONDS = 5.0
-"""Maximum number of seconds for git's list of ignored names: half a million files take less."""
-LIST_SHARE = 0.5
-"""The part of a walk's time that git may take: a fifo in a repository below makes it wait."""
-
-_DOT_GIT = ".git"
-_RULES = ".gitignore"
-_DIRECTORY = Kind.DIRECTORY
+_DOT_GIT, _RULES = ".git", ".gitignore"
 
 
 class Closed(StrEnum):
@@ -99,8 +82,8 @@ class ProjectFiles:
 
     `directories` are all directories, in pre-order. `paths` has their files and links. `expired`
     says that the time was up and files are missing; `not_applied`, why no `.gitignore` counts,
-    though there is one. The `repository` can be asked, and kept files can be confirmed by
-    `is_current`, while the place is open.
+    though there is one. While the place is open, the `repository` can be asked, and `is_current`
+    compares kept files with the disk.
     """
 
     directories: Sequence[Directory]
@@ -133,31 +116,17 @@ class ProjectFiles:
 
 Stamp = tuple[int, int, int, int, int]
 """The times and the identity of a file: equal stamps mean that nothing has changed."""
-UNSETTLED: Stamp = (0, 0, 0, 0, 0)
-"""Stands for something that changed just now. No file on a disk has this stamp."""
 stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
     "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
 )
-
-Watch = dict[str, Stamp]
-"""The stamps of some names in a directory, which has changed if any of them has another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The files of a project, with everything that they depend on.
-
-    `basis` has the stamps of the index and the rules from which the walk started. `watches` has, by
-    path, all directories that hold directories or rules.
-    """
-
-    found: ProjectFiles
-    basis: tuple[object, ...]
-    watches: dict[str, Watch]
+Watches = Mapping[str, Mapping[str, Stamp]]
+"""By directory, the stamps of the directories in it, and of its rules or its `.git`, if any."""
 
 
+_Kept = tuple[ProjectFiles, tuple[object, ...], Watches]
+"""The files of a project, the basis that the walk started from, and the stamps that it met."""
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths) + len(kept.found.directories)
+    MAX_KEPT, lambda kept: len(kept[0].paths) + len(kept[0].directories)
 )
 
 
@@ -188,83 +157,75 @@ def project_files(
         repository = find_repository(place, budget)
     except Unanswered as error:
         repository = error.why
-    git = repository if isinstance(repository, Repository) and not include_ignored else None
-    basis: list[object] = [_stamp(".", directory, begun)]
+    why = repository if isinstance(repository, NoGit) else None
+    git = None if include_ignored or isinstance(repository, NoGit) else repository
+    files = ["."]
     if git:
-        above = ("../" * up + _RULES for up in range(git.inside.count("/"), 0, -1))
-        rules = (option.removeprefix("--exclude-from=") for option in git.excludes[1:])
-        basis += [git.inside, git.excludes, git.handed_on]
-        basis += [_stamp(file, directory, begun) for file in (*above, *rules)]
-        basis.append(_stamp("index", git.git.descriptor, begun))
-    else:
-        basis.append(repository if isinstance(repository, NoGit) else "")
+        files += ["../" * up + _RULES for up in range(git.inside.count("/"), 0, -1)]
+        files += [option.removeprefix("--exclude-from=") for option in git.excludes[1:]]
+        files += [f"{git.git}/index"]
+    stamps = [_stamp(file, directory) for file in files]
+    settings = (git.inside, git.excludes, *git.handed_on) if git else ()
+    basis = (why, settings, *stamps)
     key = (place.root.path, place.relative, include_ignored)
-    kept = KEPT.get(key)
-    if kept and kept.basis == (*basis,):
-        is_current = partial(_is_current, kept, directory, budget)
+    kept, known, watches = KEPT.get(key) or (None, (), {})
+    if kept and known == basis:
+        is_current = partial(_is_current, watches, directory, budget)
         if lazily:
-            return replace(kept.found, repository=repository, is_current=is_current)
+            return replace(kept, repository=repository, is_current=is_current)
         if is_current(""):
-            return replace(kept.found, repository=repository)
-    look = _Look(git, budget, include_ignored)
-    look.hide(git.inside if git else "")
-    why = look.unanswered or (repository if isinstance(repository, NoGit) else None)
+            return replace(kept, repository=repository)
+    look = _Look(git, budget, include_ignored, git is not None and git.has_gitlinks)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
-            look.note_unreadable(step, problem)
+            look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
+            # Only new permissions change a stamp. After other failures, the next walk tries again.
+            look.is_steady &= isinstance(problem, PermissionRefused)
     found = ProjectFiles(
         look.directories,
         tuple(chain.from_iterable(one.paths for one in look.directories)),
         repository,
         walk.expired,
-        why if look.has_rules and not include_ignored else None,
+        (look.unanswered or why) if look.has_rules and not include_ignored else None,
     )
-    stamps = chain.from_iterable(map(dict.values, look.watches.values()))
-    steady = UNSETTLED not in basis and not any(is_young(one, begun) for one in stamps)
     # A git that failed may answer the next call.
-    if steady and not found.expired and not look.unanswered:
-        KEPT.put(key, _Kept(found, (*basis,), look.watches))
+    if look.is_steady and not found.expired and not look.unanswered:
+        met = chain(stamps, *map(dict.values, look.watches.values()))
+        if not any(stamp and is_young(stamp, begun) for stamp in met):
+            KEPT.put(key, (found, basis, look.watches))
     return found
 
 
-def _stamp(file: str, directory: int, now: int) -> Stamp | None:
-    """The stamp of `file`, which may lie above the open `directory`; None if there is none."""
-    try:
-        stamp = stamp_of(HANDLES.stat(file, directory))
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return UNSETTLED
-    return UNSETTLED if is_young(stamp, now) else stamp
+def _stamp(file: str, directory: int) -> Stamp | None:
+    """The stamp of `file`, which may lie above the open `directory`; None if it is not there."""
+    with suppress(OSError):
+        return stamp_of(HANDLES.stat(file, directory))
+    return None
 
 
 def is_young(stamp: Stamp, now: int) -> bool:
-    """Return True if the file changed so shortly before `now` that another change may not show.
-
-    A time of whole seconds may come from a file system that keeps no others.
-    """
+    """Return True if the file changed so shortly before `now` that another change may not show."""
     modified, changed = stamp[0], stamp[1]
-    is_coarse = not (modified % _SECOND_NS and changed % _SECOND_NS)
+    is_coarse = not (modified % 1_000_000_000 and changed % 1_000_000_000)
     return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
 
 
-def _is_current(kept: _Kept, directory: int, budget: Budget, last: str) -> bool:
-    """Whether a walk of the open `directory`, the start of `kept`, would find the same.
+def _is_current(watches: Watches, directory: int, budget: Budget, last: str) -> bool:
+    """Whether a walk of the open `directory` would meet the same.
 
     Unless `last` is "", only directories count that may hold a path up to `last`.
     """
     is_early = up_to(last)
 
     def compare(opened: int, path: str) -> Sequence[Named]:
-        watch, prefix = kept.watches[path], f"{path}/" if path else ""
-        names = watch if len(watch) < budget.STRIDE else budget.within(watch)
-        stamps = [stamp_of(status) for status in HANDLES.lstats(names, opened)]
-        if stamps != list(watch.values()):
+        watch, prefix = watches.get(path, {}), f"{path}/" if path else ""
+        statuses = HANDLES.lstats([*budget.within(watch)], opened)
+        if [*map(stamp_of, statuses)] != [*watch.values()]:
             raise PathError("it has changed")
-        entered = [name for name in watch if prefix + name in kept.watches]
+        entered = [name for name in watch if prefix + name in watches]
         if last:
             entered = [name for name in entered if is_early(f"{prefix}{name}/")]
-        return list(zip(entered, repeat(_DIRECTORY)))
+        return list(zip(entered, repeat(Kind.DIRECTORY)))
 
     try:
         with Walk(directory, compare, budget) as walk:
@@ -280,29 +241,29 @@ class _Look:
     git: Repository | None
     budget: Budget
     include_ignored: bool
-    hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """The ignored names in each directory."""
-    unanswered: NoGit | None = None
-    """The reason why git gave no answer, perhaps a fifo: it would take as long again."""
-    has_gitlinks: bool = False
+    has_gitlinks: bool
     directories: list[Directory] = field(default_factory=list)
+    watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
+    is_steady: bool = True
     has_rules: bool = False
-    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
+    unanswered: NoGit | None = None
+    """The reason why git gave no list, perhaps a fifo: another would take as long again."""
 
-    def hide(self, inside: str) -> None:
-        """Leave out the names that git ignores; `inside` is the path from the top to the start.
+    @cached_property
+    def hidden(self) -> Mapping[str, set[str]]:
+        """The names that git ignores, by directory.
 
         Git names an ignored directory `a/`. It also names one so in which all files are ignored
         one by one, and then these, so that a rule for the directory has nothing behind it. Who
         starts in an ignored directory wants its files, so no rule hides them.
         """
+        found, inside = defaultdict[str, set[str]](set), self.git.inside if self.git else ""
         listed = self._listed("--others", "--ignored", "--directory")
         for path, after in pairwise([*listed, ""]):
-            is_around = after.startswith(path) or inside.startswith(path)
-            if not (path.endswith("/") and is_around):
+            if not (path.endswith("/") and (after.startswith(path) or inside.startswith(path))):
                 above, _, name = path.removeprefix(inside).rstrip("/").rpartition("/")
-                self.hidden[above].add(name)
-        self.has_gitlinks = not self.unanswered and self.git is not None and self.git.has_gitlinks
+                found[above].add(name)
+        return found
 
     @cached_property
     def within(self) -> set[str]:
@@ -328,66 +289,39 @@ class _Look:
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        prefix = f"{path}/" if path else ""
-        self._note(path, stamp_of(HANDLES.status(directory)))
-        files, directories, links, _ = map(sorted, groups_in(directory, self.budget))
-        groups = files, links, directories
-        if _RULES in files:
-            self.has_rules = True
-            self._watch(directory, path, _RULES)
-        if path and self._is_closed(directory, path, any(_DOT_GIT in names for names in groups)):
-            self.directories.append(Directory(path, closed=Closed.REPOSITORY))
-            return ()
-        left_out = {_DOT_GIT}
+        hidden, prefix, ignored = self.hidden.get(path), f"{path}/" if path else "", 0
+        files, directories, links, _ = groups = [*map(sorted, groups_in(directory, self.budget))]
+        watched = [_RULES] if _RULES in files else []
+        self.has_rules |= bool(watched)
+        dot_git = next((names for names in groups[:3] if _DOT_GIT in names), None)
+        if dot_git:
+            dot_git.remove(_DOT_GIT)
+        closed = None
+        if path and self.git and (dot_git is not None or self.has_gitlinks):
+            is_closed = path in self.within
+            if dot_git is not None and not is_closed:
+                # Git enters a directory with tracked files, whatever its `.git` is.
+                is_closed = f"{path}/" in self.within or self.unanswered is not None
+                # A link or a file names a repository, and nothing here changes with that one.
+                watched += [_DOT_GIT]
+                self.is_steady &= dot_git is directories
+            if is_closed:
+                closed, files, directories, links = Closed.REPOSITORY, [], [], []
         if not self.include_ignored:
-            left_out |= {name for name in links if name.startswith(".#")}
-            left_out |= {name for name in files if name[0] == name[-1] == "#" and name != "#"}
-        hidden = self.hidden.get(path, set()) - left_out
-        ignored = len(hidden.intersection(chain(*groups))) if hidden else 0
-        left_out |= hidden
-        files, links, directories = (
-            [name for name in names if name not in left_out] for names in groups
-        )
-        if directories:
-            self.watches.setdefault(path, {})
-        if links:
-            files = sorted(files + links)
-        paths = tuple([prefix + name for name in files])
-        self.directories.append(Directory(path, paths, tuple(links), None, ignored))
-        return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
-
-    def _is_closed(self, directory: int, path: str, has_dot_git: bool) -> bool:  # noqa: FBT001
-        """Whether the open `directory` is another repository for git.
-
-        Git enters a directory with tracked files, whatever its `.git` is.
-        """
-        if not self.git or not (has_dot_git or self.has_gitlinks):
-            return False
-        if path in self.within or not has_dot_git:
-            return path in self.within
-        status = lstat_or_none(_DOT_GIT, directory)
-        if status and S_ISDIR(status.st_mode):
-            self._watch(directory, path, _DOT_GIT)
-        else:  # a link or a file names it, and nothing here changes with the repository
-            self._note(path, UNSETTLED)
-        return f"{path}/" in self.within or self.unanswered is not None
-
-    def _note(self, path: str, stamp: Stamp) -> None:
-        """Note the `stamp` of the directory `path`, with those of its neighbours."""
-        if path:  # that of the start is part of the basis
-            above, _, name = path.rpartition("/")
-            self.watches[above][name] = stamp
-
-    def _watch(self, directory: int, path: str, name: str) -> None:
-        """Watch `name` in the open `directory` at `path`, too."""
-        status = lstat_or_none(name, directory)
-        self.watches.setdefault(path, {})[name] = stamp_of(status) if status else UNSETTLED
-
-    def note_unreadable(self, step: Step, problem: PathError) -> None:
-        """Note the directory `step`, which could not be entered because of `problem`."""
-        status = lstat_or_none(step.name, step.directory)
-        # Only a change of permissions changes the stamp. After other failures, the next walk tries
-        # again.
-        watched = status is not None and isinstance(problem, PermissionRefused)
-        self._note(step.path, stamp_of(status) if status and watched else UNSETTLED)
-        self.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
+            links = [name for name in links if not name.startswith(".#")]
+            files = [name for name in files if not name[0] == name[-1] == "#" != name]
+        if hidden:
+            ignored = len(hidden & {*files, *links, *directories})
+            files, links, directories = (
+                [name for name in names if name not in hidden]
+                for names in (files, links, directories)
+            )
+        paths = tuple([prefix + name for name in (sorted(files + links) if links else files)])
+        self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
+        if watched := watched + directories:
+            try:
+                statuses = HANDLES.lstats([*self.budget.within(watched)], directory)
+                self.watches[path] = dict(zip(watched, map(stamp_of, statuses), strict=False))
+            except OSError:  # one is gone by now
+                self.is_steady = False
+        return list(zip(directories, repeat(Kind.DIRECTORY)))

@@ -5,21 +5,20 @@ references (`clean/`). Git takes it for the common part of the repository (`GIT_
 has the real index, objects and `HEAD`. So nothing that the repository's configuration names exists
 for git, even if the configuration changes during the call. A few values are handed on.
 
-Only two questions go to the real repository, and neither of them reads a file of the work tree:
-its place with its settings, and its references. Git's directories are opened first, and git
-gets the open ones, so that none is swapped for another meanwhile.
+Only two questions go to the real repository: its place with its settings, and its references.
+Neither reads a file of the work tree. Git gets its directories open, so that none is swapped.
 """
 
 import atexit
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
-from shutil import rmtree
+from shutil import rmtree, which
 from tempfile import mkdtemp
 from typing import Literal
 
@@ -29,19 +28,11 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project import running_git
-from backstaff.project.running_git import (
-    GitFailed,
-    NoGit,
-    RunningGit,
-    Unanswered,
-    answers,
-    is_program,
-    started,
-)
+from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered, answers
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
-MAX_NAMED = 1 << 12
+MAX_NAMED = 4096
 """Maximum number of bytes of a file that names other directories."""
 
 _SPLIT = GitFailed(
@@ -56,32 +47,28 @@ _PARTS = (
     *("info/grafts", "logs", "refs", "objects"),
 )
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
-_GITLINK = b"\0\0\xe0\0"
-"""The mode of a submodule as it stands in an index."""
-_OF_THE_USER = ("global", "system")
 _BETWEEN = "--//"
 """A word that git repeats between its answers; no real path has two slashes together."""
 _QUESTION = (
-    *("rev-parse", "--is-inside-work-tree", "--show-cdup", _BETWEEN, "--absolute-git-dir"),
+    *("rev-parse", "--is-inside-work-tree", "--show-prefix", _BETWEEN, "--absolute-git-dir"),
     *(_BETWEEN, "--git-common-dir", _BETWEEN),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
-_SETTINGS = ("config", "-z", "--show-scope", "--list")
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
 )
 """The settings in `core` that a git in the clean repository has, too."""
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
-_APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
+_APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
+Sees = Literal["objects", "index", "attributes", "files", "references"]
+"""What a git has: the objects alone, or as well the index, the files of attributes, or all files.
 
-Sees = Literal["objects", "index", "files", "references"]
-"""What a git has: the objects alone, the index as well, or the files and the index.
-
-For a question about its references alone, it is in the real repository.
+It has no index with the attributes alone, or it would read a file in place of its object. For a
+question about its references alone, it is in the real repository.
 """
 
 
@@ -135,22 +122,27 @@ class Repository:
         self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
-        has_index = sees in ("index", "files")
+        has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        clean = clean_directory(self.object_format)
-        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
-        environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
-        environment |= _unlockable_index(self.git) if has_index else _APART
+        clean, git = clean_directory(self.object_format), str(self.git)
+        environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects), **_APART}
+        environment["GIT_WORK_TREE"] = "." if has_files else clean
+        if has_index:
+            # A `git diff` that finds files with another time and the same text would write the
+            # index, in spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock: so the
+            # path is as long as can be, without room for `.lock` behind it.
+            longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(git))
+            environment["GIT_INDEX_FILE"] = f"{git}{'index':/>{longest}}"
         if sees == "references":
             words = (*_QUIET, *words)
         else:
             words = (*self.handed_on, *words)
-            shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
+            shallow = f"{self.common}/shallow"  # if there is one
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
-        at = str(self.top) if sees == "files" else clean
-        held, budget = [one.descriptor for one in self._held], budget or self.budget
-        return started(self.program, at, budget, words, environment, given=given, held=held)
+        at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
+        budget = budget or self.budget
+        return RunningGit(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
@@ -179,6 +171,19 @@ class Repository:
         if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
             raise Unanswered(_MOVED)
 
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Whether the setting `key` is on: any value that git does not read as false."""
+        value = self.values.get(key)
+        return default if value is None else not _FALSE.fullmatch(value)
+
+    def branch(self, budget: Budget) -> str | None:
+        """The name of the branch, even before its first commit; "" if `head` is detached."""
+        words = ("symbolic-ref", "--quiet", "--short", "HEAD")
+        with suppress(Unanswered):
+            told = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
+            return os.fsdecode(told.removesuffix(b"\n"))
+        return None
+
     @property
     def object_format(self) -> str:
         """The kind of hashes, "sha1" or "sha256"."""
@@ -187,18 +192,8 @@ class Repository:
     @property
     def handed_on(self) -> list[str]:
         """The options that give a git in the clean repository its settings."""
-        keys = (f"core.{name}" for name in _HANDED_ON)
-        settings = (f"{key}={self.values[key]}" for key in keys if key in self.values)
-        return [word for setting in settings for word in ("-c", setting)]
-
-    def flag(self, key: str, *, default: bool = False) -> bool:
-        """Whether the setting `key` is on: any value that git does not read as false."""
-        value = self.values.get(key)
-        return default if value is None else not _FALSE.fullmatch(value)
-
-    @property
-    def _held(self) -> tuple[Held, ...]:
-        return self.top, self.git, self.common, self.objects
+        keys = (key for name in _HANDED_ON if (key := f"core.{name}") in self.values)
+        return [word for key in keys for word in ("-c", f"{key}={self.values[key]}")]
 
     @property
     def is_shallow(self) -> bool:
@@ -208,8 +203,8 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        content = _read(f"{self.common.path}/info/attributes")
-        return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
+        lines = _read(f"{self.common.path}/info/attributes")
+        return re.search(rb"(?m)^(?!#).*\S", lines) is not None
 
     @property
     def is_split(self) -> bool:
@@ -219,35 +214,21 @@ class Repository:
         """
         with suppress(OSError):  # it is gone, as git itself will say
             shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
-            return any(bytes.fromhex(one[1]) in self._index() for one in shared)
+            return any(bytes.fromhex(one[1]) in self._index for one in shared)
         return False
 
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        return _GITLINK in self._index()
+        return b"\0\0\xe0\0" in self._index  # the mode of a submodule
 
+    @property
     def _index(self) -> bytes:
         return _read("index", self.git.descriptor, running_git.MAX_OUTPUT)
 
-    def branch(self, budget: Budget) -> str | NoGit:
-        """The name of the branch, even before its first commit; "" if `head` is detached."""
-        words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-        try:
-            answer = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
-        except Unanswered as error:
-            return error.why
-        return os.fsdecode(answer.removesuffix(b"\n"))
-
-
-def _unlockable_index(git: Held) -> dict[str, str]:
-    """Name the index of the directory `git` by a path that leaves no room for `.lock` behind it.
-
-    A `git diff` that finds files with another time and the same text would write the index, in
-    spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock.
-    """
-    longest = os.pathconf("/", "PC_PATH_MAX") - 1
-    return {"GIT_INDEX_FILE": f"{git}{'index':/>{longest - len(os.fsencode(str(git)))}}"}
+    @property
+    def _held(self) -> tuple[Held, ...]:
+        return self.top, self.git, self.common, self.objects
 
 
 @cache
@@ -259,69 +240,69 @@ def clean_directory(object_format: str) -> str:
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
-            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
-            file.write(f"objectFormat={object_format}\n")
+            extension = f"[extensions]\nobjectFormat={object_format}\n"
+            file.write(f"[core]\nrepositoryformatversion=1\n{extension}")
     return path
 
 
 def find_repository(place: Place, budget: Budget) -> Repository:
-    """The work tree around the directory `place`. A git inside the root is not run.
+    """The work tree around the directory `place`. Raises `Unanswered`."""
+    try:
+        return _found(place, budget)
+    except OSError as error:  # a part is not there, or a link on the way is being changed
+        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
 
-    Raises `Unanswered`.
-    """
+
+def _found(place: Place, budget: Budget) -> Repository:
     root, here = place.root.path, Held(place.directory, place.path)
-    program = _program(root, os.environ.get("PATH", ""))
     above = (place.path, *map(str, PurePath(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
         raise Unanswered(NoGit.NO_WORK_TREE)
-    if not program:
+    if not (program := _program(root)):
         raise Unanswered(NoGit.ABSENT)
     first, held = budget.at_most(FIRST_SECONDS), [place.directory]
     facts, printed = answers(
-        started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
-        for words in (_QUESTION, _SETTINGS)
+        RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        for words in (_QUESTION, ("config", "-z", "--show-scope", "--list"))
     )
-    is_inside, git, common, head = (
+    there, git, common, head = (
         part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
     )
-    if not is_inside.startswith("true"):
+    is_inside, _, inside = there.partition("\n")
+    if is_inside != "true":
         raise Unanswered(NoGit.NO_WORK_TREE)
-    names = place.path.split("/")
-    depth = is_inside.count("../")
-    top = "/".join(names[: len(names) - depth]) or "/"
-    common = _real(os.path.join(place.path, common))
-    values = _settings(printed, top)
+    top = f"{place.path}/".removesuffix(inside).rstrip("/") or "/"
+    common = os.path.realpath(os.path.join(place.path, common))
     # Open the directories first and judge them then, so that nobody can swap them in between.
-    opened, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
+    opened = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
+    tree, at, shared, objects = opened
+    values = _settings(printed, top)
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if _real(one) == git or os.path.isfile(one))
-    owner = os.path.dirname(next(led, "")) or git
-    # A core.worktree that came with a project can name any directory above it.
-    is_wide = opened.path != top or not (is_within(top, owner) or is_within(top, root))
-    if is_wide or _leads_out([one.path for one in parts], owner, root, values):
+    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
+    ours = (os.path.dirname(next(led, "")) or git, root)
+    if tree.path != top or _leads_out([one.path for one in opened], ours, values):
         raise Unanswered(NoGit.ELSEWHERE)
-    inside = "".join(f"{name}/" for name in names[len(names) - depth :])
-    excludes = _excludes(values["core.excludesfile"], common, top, root)
-    at, shared, objects = parts
-    return Repository(program, opened, at, shared, objects, inside, values, head, excludes, budget)
+    # Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that
+    # leads out of the work tree does not count, because the hidden names would tell its lines.
+    rules = [values["core.excludesfile"], os.path.realpath(f"{common}/info/exclude")]
+    rules = rules[: 1 + is_within(rules[1], common, top, root)]
+    named = (f"--exclude-from={file}" for file in rules if os.path.isfile(file))
+    excludes = ("--exclude-per-directory=.gitignore", *named)
+    return Repository(program, tree, at, shared, objects, inside, values, head, excludes, budget)
 
 
-def _real(path: str) -> str:
-    """The real path of `path`. Raises `Unanswered` if a link on the way is being changed."""
-    try:
-        return os.path.realpath(path)
-    except OSError as error:
-        raise Unanswered(_MOVED) from error
+def _program(root: str) -> str | None:
+    """The git of the system, else the first on PATH that is not inside `root`."""
+    named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
+    outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
+    return which("git", path=":".join((*_PLACES, *outside)))
 
 
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises `Unanswered` if it is elsewhere."""
-    real = _real(path)
-    try:
-        held = Held(place.keep_open(HANDLES.root(real)), real)
-    except OSError as error:
-        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
+    """The directory at `path`, which `place` closes."""
+    real = os.path.realpath(path)
+    held = Held(place.keep_open(HANDLES.root(real)), real)
     if not held.is_there():
         raise Unanswered(_MOVED)
     return held
@@ -339,57 +320,46 @@ def _settings(printed: bytes, top: str) -> dict[str, str]:
     for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
         key, is_valued, value = setting.partition("\n")
         if key in files:
-            value = os.path.expanduser(value)
-            is_own = is_within(_real(os.path.join(top, value)), top)
-            if scope not in _OF_THE_USER and not (is_own and key == "core.excludesfile"):
+            value = os.path.join(top, os.path.expanduser(value))
+            is_own = key == "core.excludesfile" and is_within(os.path.realpath(value), top)
+            if not (is_own or scope in ("global", "system")):
                 continue
         values[key] = value if is_valued else "true"
     return values
 
 
-def _excludes(users: str, common: str, top: str, root: str) -> tuple[str, ...]:
-    """Git's options for the ignore rules, the weakest first; `users` is core.excludesFile.
+def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
+    """Whether a part of a repository lies in neither of the directories `ours`.
 
-    Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads
-    out of the work tree does not count, because the hidden names would tell its lines.
-    """
-    exclude = _real(f"{common}/info/exclude")
-    own = any(is_within(exclude, place) for place in (common, top, root))
-    files = [os.path.join(top, users) if users else "", exclude if own else ""]
-    named = (f"--exclude-from={file}" for file in files if os.path.isfile(file))
-    return ("--exclude-per-directory=.gitignore", *named)
-
-
-def _leads_out(
-    directories: Sequence[str], owner: str, root: str, values: Mapping[str, str]
-) -> bool:
-    """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
-
-    The `directories` are git's, the common one, and that of the objects. A repository outside may
-    own this work tree, as that of a linked work tree or of a submodule does: then it names it, by
+    The `paths` are the work tree, git's directory, its common part and the objects. That of a
+    linked work tree or of a submodule can lie outside, and then it names this work tree, by
     `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so all of it is
     the user's own.
     """
-
-    def is_ours(path: str) -> bool:
-        real = _real(path)
-        return is_within(real, owner) or is_within(real, root)
-
-    git, common, objects = directories
-    if not is_ours(git):
-        return not _names(git, owner, values.get("core.worktree", ""))
-    parts = [common, objects, *(f"{at}/{part}" for at in {git, common} for part in _PARTS)]
-    if not all(map(is_ours, parts)):
+    top, git, common, objects = paths
+    if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
+    if is_within(git, *ours):
+        parts = chain.from_iterable(map(_parts, {git, common}))
+        parts = chain((common, objects), parts, _alternates(objects))
+        return not all(is_within(os.path.realpath(part), *ours) for part in parts)
+    owner, worktree = ours[0], values.get("core.worktree")
+    named = _read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n")  # to git, a NUL ends it
+    # Since git 2.48 it can be relative to the git directory.
+    is_linked = named and os.path.realpath(os.path.join(git, os.fsdecode(named))) == f"{owner}/.git"
+    return not (is_linked or (worktree and os.path.realpath(os.path.join(git, worktree)) == owner))
+
+
+def _parts(git: str) -> Iterator[str]:
+    """Yield what git reads in the directory `git`, as far as it can be a link."""
+    yield from (f"{git}/{part}" for part in _PARTS)
+    for part in ("logs", "refs", "objects/info", "objects/pack"):
+        yield from _links(f"{git}/{part}")
     # Of the objects, a link at a single one is harmless, because its name tells its content.
-    deep = [f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs"]
-    deep += [f"{objects}/info", f"{objects}/pack"]
-    links = chain(*map(_links, deep), _links(objects, levels=0))
-    return not all(map(is_ours, chain(links, _alternates(objects))))
+    yield from _links(f"{git}/objects", levels=0)
 
 
 def _links(at: str, levels: int = 50) -> Iterator[str]:
-    """Yield the links below `at`."""
     with suppress(OSError), os.scandir(at) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -401,7 +371,7 @@ def _links(at: str, levels: int = 50) -> Iterator[str]:
 def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
     """Yield the other directories of objects that `objects` names, and those that these name.
 
-    "/" stands for names that are not read here: quoted, in a long file, or at too many levels.
+    "/" is for names that are not read here: quoted, in a long file, or at too many levels.
     """
     content = _read(f"{objects}/info/alternates")
     if content and (len(content) == MAX_NAMED or b'"' in content or not levels):
@@ -409,40 +379,18 @@ def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
         return
     for line in content.splitlines():
         if line and not line.startswith(b"#"):
-            path = os.path.join(objects, os.fsdecode(line))
-            yield path
+            yield (path := os.path.join(objects, os.fsdecode(line)))
             yield from _alternates(path, levels - 1)
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
-    """The first bytes of a file of git's, at a `path` that may begin at the open `directory`.
-
-    Empty if there is no such file.
-    """
+    """The first bytes of a file of git's; empty if there is no such file."""
     try:
         return read(path, directory, most, follow=True).head
     except PathError:
         return b""
 
 
-def _names(git: str, owner: str, worktree: str) -> bool:
-    """Whether the repository `git` says that its work tree is `owner`."""
-    if worktree and _real(os.path.join(git, worktree)) == owner:
-        return True
-    named = _read(f"{git}/gitdir")
-    # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
-    path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
-    return bool(path) and _real(os.path.join(git, path)) == f"{owner}/.git"
-
-
-def is_within(path: str, project: str) -> bool:
-    """Whether the absolute `path` is `project` or lies below it."""
-    return os.path.commonpath((path, project)) == project
-
-
-def _program(root: str, path: str) -> str | None:
-    """The git in a directory of the system, else the first one on `path` outside `root`."""
-    system = [f"{folder}/git" for folder in _PLACES]
-    others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
-    outside = (other for other in others if not is_within(_real(other), root))
-    return next(filter(is_program, chain(system, outside)), None)  # most need no look outside
+def is_within(path: str, *directories: str) -> bool:
+    """Whether the absolute `path` is one of the `directories` or lies below it."""
+    return any(os.path.commonpath((path, one)) == one for one in directories)

@@ -1,77 +1,51 @@
 """Starting git within limits of memory, time and output, so that nothing of a repository runs.
 
-A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git
-may fetch missing objects. So git is run by an absolute path outside the project, without a
-terminal, in an environment of our own, and everything is switched off that starts a program or
-writes. A git that passes its limits is killed.
+A repository can be hostile: its configuration names programs, and git may fetch missing objects. So
+git is run by an absolute path outside the project, without a terminal, in an environment of our
+own, where it finds no other program. A git that passes its limits is killed.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, ClassVar
+from shutil import which
+from typing import IO, ClassVar
 
 from backstaff.budget import Budget
 
-if TYPE_CHECKING:
-    import subprocess
-
-MAX_OUTPUT = 1 << 27
-"""Maximum number of bytes that git may print."""
-MAX_ERRORS = 1 << 12
-MAX_SECONDS = 30
-"""Maximum number of seconds that a git may live, also without this server."""
+MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12
+"""Maximum number of bytes that git may print, and of its complaint that are read."""
+MAX_SECONDS, TICK = 30, 0.05
+"""Maximum life of a git, also without this server; the time between two looks at the call."""
 MAX_KIBIBYTES = 2 << 20
 """Maximum size of the memory of a git. Half a million files take a quarter of it."""
-TICK = 0.05
-"""Seconds between two looks at whether the call was cancelled."""
 BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
 """Whether an open directory has a path that leads to it, whatever is renamed. Only Linux has."""
-
 QUIET = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
-"""Git's options for all that compares: no program of the repository, and no git in a submodule.
+"""Git's options for all that compares: no program of the repository, and no git in a submodule."""
 
-Other options have nothing to quiet, because git sees no configuration but ours.
-"""
-
-_TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
-_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
-_CHUNK = 1 << 16
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """Variables that say where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it
+    "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
-    # configuration, and then a command that the repository names. So git finds no other program,
-    # and this list of protocols goes before any `protocol.*.allow` of a repository.
+    # configuration and runs what the repository names. So git finds no other program, neither for
+    # a transport nor to ask for a password, and these protocols go before `protocol.*.allow`.
     "GIT_EXEC_PATH": "/dev/null",
     "PATH": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "/bin/false",
-    "SSH_ASKPASS": "/bin/false",
-    "GIT_SSH_COMMAND": "/bin/false",
-    "GIT_PAGER": "cat",
     # A small object can be made of a huge one, and git holds both in memory.
     "GIT_ALLOC_LIMIT": "256m",
     "MALLOC_ARENA_MAX": "2",  # else each thread reserves 64 MiB of the limit
     "LC_ALL": "C",  # `reason` reads git's messages
 }
 _OVERRIDES = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.untrackedCache=false",
-    "core.packedGitWindowSize=32m",
-    "core.packedGitLimit=256m",
-    "core.quotePath=false",
-    "core.safecrlf=false",
-    "log.mailmap=false",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",
-    "credential.helper=",
+    *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.untrackedCache=false"),
+    *("core.packedGitWindowSize=32m", "core.packedGitLimit=256m", "core.quotePath=false"),
+    *("core.safecrlf=false", "log.mailmap=false", "safe.bareRepository=explicit"),
 )
 
 
@@ -125,20 +99,62 @@ class Unanswered(Exception):
 def reason(complaint: bytes) -> NoGit:
     """The reason in git's `complaint`, with a remedy where one is known."""
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
-    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")
-    for words, meaning in _MEANINGS:
-        if re.search(words, text, re.IGNORECASE):
-            failed = GitFailed(f"git says: {text[:300]} ({meaning})")
-            return meaning if isinstance(meaning, NoGit) else failed
-    return GitFailed(f"git says: {text[:300]}" if text else "git failed")
+    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
+    meanings = (its for words, its in _MEANINGS if re.search(words, text, re.IGNORECASE))
+    meaning = next(meanings, "")
+    if isinstance(meaning, NoGit):
+        return meaning
+    return GitFailed(f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed")
 
 
-@dataclass(slots=True)
 class RunningGit:
     """A git that is running. Take its output, or end it."""
 
-    process: "subprocess.Popen[bytes]"
-    budget: Budget
+    def __init__(  # noqa: PLR0913  # all that a process is started with
+        self,
+        program: str,
+        at: str,
+        budget: Budget,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        given: bytes = b"",
+        held: Sequence[int] = (),
+    ) -> None:
+        """Start the git `program` in the directory `at` with `words`, and `given` as its input.
+
+        The descriptors `held` are open in it. Raises `Unanswered`.
+        """
+        import subprocess  # it takes long to load, and nobody waits for git at the start
+        from threading import Thread
+
+        limits = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MAX_KIBIBYTES)]
+        overrides = [word for override in _OVERRIDES for word in ("-c", override)]
+        kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+        try:
+            if timeout := which("timeout", path="/usr/bin:/bin"):  # in case this server is killed
+                limits += [timeout, "-s", "KILL", str(MAX_SECONDS + 1)]
+            with open(os.devnull, "rb") as nothing:  # subprocess.DEVNULL is for writing, too
+                self.process = subprocess.Popen(  # noqa: S603 - the shell reads no word of a caller
+                    [*limits, program, "--no-pager", *overrides, *words],
+                    cwd=at,
+                    env={**kept, **_ENVIRONMENT, **environment},
+                    stdin=subprocess.PIPE if given else nothing,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=held,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Unanswered(GitFailed("git could not be started")) from error
+        self.budget = budget
+
+        def feed(pipe: IO[bytes]) -> None:
+            with suppress(BrokenPipeError), pipe:  # git may need no more of it
+                pipe.write(given)
+
+        if self.process.stdin:
+            Thread(target=feed, args=(self.process.stdin,), daemon=True).start()
 
     def pieces(self, fine: tuple[int, ...] = (0,)) -> Iterator[bytes]:
         """Yield the output as it comes. Whoever stops earlier ends git.
@@ -157,15 +173,14 @@ class RunningGit:
                     if budget.expired():
                         raise Unanswered(NoGit.SLOW)
                     for key, _ in selector.select(TICK):
-                        chunk = os.read(key.fd, _CHUNK)
+                        chunk = os.read(key.fd, 1 << 16)
                         if not chunk:
                             selector.unregister(key.fileobj)
                         elif key.fileobj is self.process.stderr:
                             complaint += chunk[: MAX_ERRORS - len(complaint)]
+                        elif (size := size + len(chunk)) > MAX_OUTPUT:
+                            raise Unanswered(NoGit.TOO_MUCH)
                         else:
-                            size += len(chunk)
-                            if size > MAX_OUTPUT:
-                                raise Unanswered(NoGit.TOO_MUCH)
                             yield chunk
             if self.process.wait(1) not in fine:
                 raise Unanswered(reason(bytes(complaint)))
@@ -196,59 +211,3 @@ def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> lis
     finally:
         for git in running:
             git.end()
-
-
-def started(  # noqa: PLR0913  # all that a process is started with
-    program: str,
-    at: str,
-    budget: Budget,
-    words: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    given: bytes = b"",
-    held: Sequence[int] = (),
-) -> RunningGit:
-    """Start the git `program` in the directory `at` with `words`, and `given` as its input.
-
-    The descriptors `held` are open in it. Only a user's own configuration counts, if any. Raises
-    `Unanswered`.
-    """
-    import subprocess  # it takes long to load, and nobody waits for git at the start
-    from threading import Thread
-
-    overrides = [word for override in _OVERRIDES for word in ("-c", override)]
-    # timeout(1) ends a git that hangs when this server was killed meanwhile.
-    timeout = next(filter(is_program, _TIMEOUTS), None)
-    guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
-    limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
-    kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    try:
-        # subprocess.DEVNULL would be opened for writing, too.
-        with open(os.devnull, "rb") as nothing:
-            process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
-                [*limited, program, "--no-pager", *overrides, *words],
-                cwd=at,
-                env={**kept, **_ENVIRONMENT, **environment},
-                stdin=subprocess.PIPE if given else nothing,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=held,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise Unanswered(GitFailed("git could not be started")) from error
-
-    def feed(pipe: IO[bytes]) -> None:
-        with suppress(BrokenPipeError), pipe:  # git may need no more of it
-            pipe.write(given)
-
-    if process.stdin:
-        Thread(target=feed, args=(process.stdin,), daemon=True).start()
-    return RunningGit(process, budget)
-
-
-def is_program(path: str) -> bool:
-    """Whether the file `path` can be run."""
-    with suppress(OSError):
-        return os.path.isfile(path) and os.access(path, os.X_OK)
-    return False

@@ -21,7 +21,7 @@ from backstaff.project import running_git
 from backstaff.project.edits import touched
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered, started
+from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 
@@ -288,12 +288,12 @@ def test_git_that_hangs_ends_without_the_server(
     monkeypatch.setattr(running_git, "MAX_SECONDS", 0)  # timeout(1) waits a second more
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
-    process = started(str(program), str(folder), Budget(), ("ls-files",), {})
-    assert process.process.stdout is not None
-    out = process.process.stdout.fileno()
+    git = RunningGit(str(program), str(folder), Budget(), ("ls-files",), {})
+    assert git.process.stdout is not None
+    out = git.process.stdout.fileno()
     assert select.select([out], [], [], DEADLINE)[0], "git lives on"
     assert os.read(out, 1) == b""
-    process.end()
+    git.end()
 
 
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
