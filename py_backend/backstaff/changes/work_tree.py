@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from io import BytesIO
 from stat import S_IFMT
 from typing import NamedTuple
@@ -27,7 +26,7 @@ _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 _ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
     ord(one): f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
 }
-_ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
+_ATTRIBUTES = ("filter", "working-tree-encoding", "text", "eol")
 
 
 class Side(NamedTuple):
@@ -37,27 +36,20 @@ class Side(NamedTuple):
     oid: str
 
 
-class Origin(StrEnum):
-    """The place that the new text of a file comes from."""
-
-    DISK = "disk"
-    BUFFER = "buffer"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """A path that differs: git's letter, its two sides, None where it is not there.
 
-    `source` is the path before, of a renamed or copied file. `origin` is None if both sides are
-    git's. The sides of an `undecided` file cannot be compared.
+    `source` is the path before, of a renamed or copied file. `origin` says where the new text is:
+    "disk", "buffer", or "" for git. `texts` are both, as git stores them, if it writes no patch.
     """
 
     letter: str
     old: Side | None
     new: Side | None
     source: str = ""
-    origin: Origin | None = None
-    undecided: bool = False
+    origin: str = ""
+    texts: tuple[bytes, bytes] | None = None
 
     @property
     def is_submodule(self) -> bool:
@@ -65,6 +57,8 @@ class Change:
         return {S_IFMT(side.mode) for side in (self.old, self.new) if side} == {GITLINK}
 
 
+UNDECIDED = Change("?", None, None, origin="disk")
+"""The change of a file that cannot be compared."""
 Changes = dict[str, Change]
 """Changes by path from the base, in git's order."""
 
@@ -94,16 +88,19 @@ class WorkTree:
     @property
     def head(self) -> str:
         """The latest commit, or the empty tree before the first."""
-        empty = hashlib.new(self.repository.object_format, b"tree %d\0" % 0)
-        return self.repository.head or empty.hexdigest()
+        return self.repository.head or self.oid(b"", "tree")
+
+    def oid(self, content: bytes, kind: str = "blob") -> str:
+        """The hash of git's object with this `content`."""
+        head = f"{kind} {len(content)}\0".encode()
+        return hashlib.new(self.repository.object_format, head + content).hexdigest()
 
     def listing(self, *sections: str) -> list[str]:
         """Git's words for a list of changes, with renames by the first of the `sections`."""
         values, words = self.repository.values, list[str]()
         for name in ("renames", "renamelimit"):
-            known = (values.get(f"{section}.{name}") for section in sections)
-            value = next((one for one in known if one is not None), None)
-            words += [] if value is None else ["-c", f"diff.{name}={value}"]
+            keys = [key for section in sections if (key := f"{section}.{name}") in values]
+            words += ["-c", f"diff.{name}={values[keys[0]]}"] if keys else []
         return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
@@ -121,32 +118,27 @@ class WorkTree:
             if _ODD.search(f"/{path}/{source}/"):
                 raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
             path, source = path.removeprefix(self.inside), source.removeprefix(self.inside)
-            origin = Origin.DISK if disk and new and not new.oid else None
             if letter != "U" or path not in changes:
+                origin = "disk" if disk and new and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)
         return changes
 
     def attributes(self, paths: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The attributes of `paths` that decide how git reads a file."""
-        found: dict[str, dict[str, str]] = {path: {} for path in paths}
-        if found:
-            given = "".join(f"{self.inside}{path}\0" for path in found)
+        found = dict[str, dict[str, str]]()
+        if given := b"".join(os.fsencode(f"{self.inside}{path}\0") for path in paths):
             words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
-            parts = iter(self.repository.entries(*words, given=os.fsencode(given)))
+            parts = iter(self.repository.entries(*words, given=given))
             for path, name, value in zip(parts, parts, parts, strict=True):
-                found[path.removeprefix(self.inside)][name] = value
+                found.setdefault(path.removeprefix(self.inside), {})[name] = value
         return found
 
-    def undecided(self, attributes: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """The paths with `attributes` that git could only compare with the help of a program."""
-        values, found = self.repository.values, list[str]()
-        for path, its in attributes.items():
-            encoding, name = its["working-tree-encoding"], its["filter"]
-            programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
-            plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
-            if any(programs) or encoding.upper().replace("-", "") not in plain:
-                found.append(path)
-        return found
+    def needs_program(self, attributes: Mapping[str, str]) -> bool:
+        """Whether git reads a file with these `attributes` by the help of a program."""
+        keys = (f"filter.{attributes['filter']}.{key}" for key in ("clean", "process"))
+        encoding = attributes["working-tree-encoding"].upper().replace("-", "")
+        plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
+        return any(map(self.repository.values.get, keys)) or encoding not in plain
 
     def content(self, path: str, mode: int) -> bytes | None:
         """The content of the file `path` on the disk, or of a link; None if it cannot be read."""
@@ -166,18 +158,18 @@ class WorkTree:
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
-        found, told = dict[str, bytes](), b""
-        given = os.fsencode("".join(f"{name}\n" for name in wanted))
+        if not wanted:
+            return {}
+        found, given = dict[str, bytes](), os.fsencode("\n".join(wanted) + "\n")
         with suppress(Unanswered):
-            if wanted:
-                words = ("cat-file", "--batch")
-                told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
-        stream = BytesIO(told)
-        for name in wanted:  # git ends at an object that it cannot read
-            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
-            content = stream.read(int(facts[2])) if facts else b""
-            if facts and stream.read(1) and facts[1] == b"blob":
-                found[name] = content
+            words = ("cat-file", "--batch")
+            told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
+            stream = BytesIO(told)
+            for name in wanted:  # git ends at an object that it cannot read
+                facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
+                content = stream.read(int(facts[2])) if facts else b""
+                if facts and stream.read(1) and facts[1] == b"blob":
+                    found[name] = content
         return found
 
 

@@ -78,10 +78,11 @@ _QUIET = ("-c", f"core.attributesFile={os.devnull}")
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
-Sees = Literal["objects", "index", "files", "references"]
-"""What a git has: the objects alone, the index as well, or the files and the index.
+Sees = Literal["objects", "index", "attributes", "files", "references"]
+"""What a git has: the objects alone, or as well the index, the files of attributes, or all files.
 
-For a question about its references alone, it is in the real repository.
+It has no index with the attributes alone, or it would read a file in place of its object. For a
+question about its references alone, it is in the real repository.
 """
 
 
@@ -135,12 +136,12 @@ class Repository:
         self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
-        has_index = sees in ("index", "files")
+        has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
         clean = clean_directory(self.object_format)
         environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
-        environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
+        environment["GIT_WORK_TREE"] = "." if has_files else clean
         environment |= _unlockable_index(self.git) if has_index else _APART
         if sees == "references":
             words = (*_QUIET, *words)
@@ -148,7 +149,7 @@ class Repository:
             words = (*self.handed_on, *words)
             shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
-        at = str(self.top) if sees == "files" else clean
+        at = str(self.top) if has_files else clean
         held, budget = [one.descriptor for one in self._held], budget or self.budget
         return started(self.program, at, budget, words, environment, given=given, held=held)
 

@@ -11,9 +11,8 @@ ask for it alone. Alone, it is cut at a hunk.
 import sys
 from dataclasses import dataclass, replace
 
-from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
+from backstaff.changes.comparison import INDEX, Comparison, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.work_tree import Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
@@ -70,7 +69,7 @@ def run(asked: Arguments, context: Context) -> Result:
         if below and not (found.files or repository.entries("ls-files", *repository.below(below))):
             with context.root.resolve(asked.path):
                 pass  # it is there, and git knows nothing of it
-        if found.alone:
+        if below in found.files:
             context.root.judge(prefix + below, asked.path)
         return _page(asked, found, limit, context)
 
@@ -85,12 +84,11 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
         for path, change, patch in found.patches(asked.offset):
             name, source = prefix + path, prefix + change.source if change.source else None
             told = patch if isinstance(patch, Patch) else None
-            letter = "?" if change.undecided else change.letter
             shown, counts, text = show(name), _counts(told) if told else "", None
-            if isinstance(patch, Unshown):
+            if isinstance(patch, str):
                 row = f"[{shown}: not shown, {patch}]\n"
             elif patch is None or asked.output == "stat":
-                row = f"{letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
+                row = f"{change.letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
             else:
                 row, text = _written(patch, room if count == 1 else sys.maxsize, asked, context)
             if size(row) > room:
@@ -103,12 +101,12 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
             room -= size(row)
             item: dict[str, object] = {
                 "path": name,
-                "status": Keyword(_WORDS[letter]),
+                "status": Keyword(_WORDS[change.letter]),
                 "old_path": source,
                 "added": told and told.added,
                 "removed": told and told.removed,
                 "patch": text,
-                "source": change.origin,
+                "source": Keyword(change.origin) if change.origin else None,
             }
             files.append(item)
     except DeadlineExceeded:
@@ -134,7 +132,7 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
         about += f"; untracked files are left out{lister}"
     if asked.offset and asked.offset >= len(files):
         return f"No more files: {about}\n"
-    buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
+    buffers = [prefix + path for path, one in files.items() if one.origin == "buffer"]
     unsaved = f"; not saved, as in Emacs: {paths_in_a_note(buffers)}" if buffers else ""
     return f"{about}{unsaved}\n"
 
