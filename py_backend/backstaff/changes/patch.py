@@ -14,7 +14,6 @@ from backstaff.budget import Budget
 from backstaff.changes.work_tree import Change, quoted
 from backstaff.contents.outlines import outline
 
-ABBREVIATED = 7
 MAX_PLACES = 1 << 21
 """Maximum number of pairs of equal lines that one step of a comparison looks at."""
 _NAME_BYTES = 80
@@ -62,17 +61,21 @@ def shows_only(patch: bytes, content: bytes) -> bool:
     """
     lines = _plain(content + b"\n").split(b"\n")  # a carriage return may end it
     for hunk in _AT_HUNK.split(_plain(patch))[1:]:
-        if found := _HUNK.match(hunk):
-            body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
-            new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
-            first = max(int(found[2]) - 1, 0)
-            if new != lines[first : first + len(new)]:
-                return False
+        body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
+        new, first = [line[1:] for line in body if line[:1] in (b"+", b" ")], _first_line(hunk) - 1
+        if new and new != lines[first : first + len(new)]:
+            return False
     return True
 
 
 def _plain(text: bytes) -> bytes:
     return _ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
+
+
+def _first_line(hunk: bytes) -> int:
+    """The number of the first new line of a `hunk`, 0 in a file that is gone."""
+    found = _HUNK.match(hunk)
+    return int(found[2]) if found else 0
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:
@@ -85,23 +88,15 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
         return patch
     hunks = []
     for hunk in patch.hunks:
-        around = known.around(_changed_line(hunk))
+        head, *body = hunk.split(b"\n")
+        same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
+        follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
+        # Lines that are only removed were in the definition of the line before them.
+        around = known.around(_first_line(hunk) + same - (follows[:1] != b"+"))
         name = around.qualified.encode("utf-8", "replace")[:_NAME_BYTES].rstrip() if around else b""
-        head, _, body = hunk.partition(b"\n")
-        hunks.append(head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name + b"\n" + body)
+        head = head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name
+        hunks.append(b"\n".join((head, *body)))
     return replace(patch, hunks=hunks)
-
-
-def _changed_line(hunk: bytes) -> int:
-    """The first new line of a hunk that is changed, counted from 1.
-
-    If lines are only removed there, it is the line before them: it was in the same definition.
-    """
-    head, *body = hunk.split(b"\n")
-    found = _HUNK.match(head)
-    same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
-    follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
-    return int(found[2] if found else 1) + same - (follows[:1] != b"+")
 
 
 def made(change: Change, inside: str, path: str, context: int, budget: Budget) -> Patch:
@@ -111,8 +106,9 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
     each change.
     """
     old, new, texts = change.old, change.new, change.texts or (b"", b"")
-    before, after = quoted(f"a/{inside}{change.source or path}"), quoted(f"b/{inside}{path}")
-    head, mode = [f"diff --git {before} {after}"], ""
+    source, path, mode = inside + (change.source or path), inside + path, ""
+    before, after = quoted(f"a/{source}"), quoted(f"b/{path}")
+    head = [f"diff --git {before} {after}"]
     if not old and new:
         head.append(f"new file mode {new.mode:06o}")
     elif old and not new:
@@ -122,9 +118,9 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
     elif new:
         mode = f" {new.mode:06o}"
     if change.source:
-        head += [f"rename from {quoted(inside + change.source)}"]
-        head += [f"rename to {quoted(inside + path)}"]
-    one, other = (side.oid[:ABBREVIATED] if side else "0" * ABBREVIATED for side in (old, new))
+        how = "copy" if change.letter == "C" else "rename"
+        head += [f"{how} from {quoted(source)}", f"{how} to {quoted(path)}"]
+    one, other = (side.oid[:7] if side else "0" * 7 for side in (old, new))
     if one != other:
         head.append(f"index {one}..{other}{mode}")
     before, after = before if old else "/dev/null", after if new else "/dev/null"
