@@ -49,7 +49,7 @@ class Comparison:
     context: int | None
     files: Changes
     question: Callable[..., RunningGit]
-    parts: Iterator[tuple[bytes, bytes]]
+    parts: Iterator[tuple[bytes, Iterator[bytes]]]
 
     def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | str | None]]:
         """Yield the files from the `first` on, each with its patch or the reason for none.
@@ -82,7 +82,7 @@ class Comparison:
         head = os.fsencode(f"diff --git {' '.join(names)}")
         try:
             while head not in waiting and (part := next(self.parts, None)):
-                waiting[part[0]] = part[1]
+                waiting[part[0]] = b"".join(part[1])
             if head not in waiting:
                 again = self.question(*self.tree.repository.below(*{path, source}))
                 waiting[head] = b"".join(islice(_parts(again.pieces()), 1, None))
@@ -145,7 +145,6 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     files = tree.parsed(next(parts), disk=target is None)
     files = decided(tree, files, gitlinks_of(tree, below) if target is None else {})
     if target is None:
-        buffers = {p: t for p, t in buffers.items() if not below or f"{p}/".startswith(f"{below}/")}
         _put_buffers(tree, base, files, buffers)
     for path, one in files.items():
         if one.is_submodule:
@@ -154,8 +153,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
     by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
-    by_git = ((head, b"".join(both)) for head, both in by_head)
-    return Comparison(tree, below, context, files, question, by_git)
+    return Comparison(tree, below, context, files, question, by_head)
 
 
 def _subproject(side: Side | None) -> bytes:

@@ -78,8 +78,7 @@ def status_of(tree: WorkTree) -> Status:
     changed, is_sure = Changes(), True
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
         facts, _, path = line.partition(" " if line[0] in "?K" else "\t")
-        letter, *index = facts.split(" ")
-        path = path.removeprefix(tree.inside)
+        (letter, *index), path = facts.split(" "), tree.from_base(path)
         if letter == "?":
             untracked.append(path)
         elif letter == "K":  # a link, perhaps to a directory with the same files

@@ -95,6 +95,12 @@ class WorkTree:
         head = f"{kind} {len(content)}\0".encode()
         return hashlib.new(self.repository.object_format, head + content).hexdigest()
 
+    def from_base(self, path: str) -> str:
+        """A `path` of git's, from the base. Raises `Unanswered` if no file can have its name."""
+        if _ODD.search(f"/{path}/"):
+            raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
+        return path.removeprefix(self.inside)
+
     def listing(self, *sections: str) -> list[str]:
         """Git's words for a list of changes, with renames by the first of the `sections`."""
         values, words = self.repository.values, list[str]()
@@ -115,9 +121,7 @@ class WorkTree:
                 Side(int(mode, 8), oid.strip("0") and oid) if int(mode, 8) else None
                 for mode, oid in zip(fields[:2], fields[2:], strict=True)
             )
-            if _ODD.search(f"/{path}/{source}/"):
-                raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
-            path, source = path.removeprefix(self.inside), source.removeprefix(self.inside)
+            path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
                 origin = "disk" if disk and new and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)

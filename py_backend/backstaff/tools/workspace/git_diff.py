@@ -54,10 +54,11 @@ def run(asked: Arguments, context: Context) -> Result:
             for which, name in (("base", asked.base), ("target", asked.target))
         )
         prefix, repository = work_tree.base.prefix, work_tree.repository
+        start = f"{prefix}{below}/" if below else prefix
         texts = {
             path.removeprefix(prefix): text.data
             for path, text in context.unsaved.items()
-            if path.startswith(prefix)
+            if f"{path}/".startswith(start)
         }
         lines = {"files": None, "stat": 0}.get(asked.output, asked.context_lines)
         found = compared(work_tree, base or "", target, below, texts, context=lines)
