@@ -13,7 +13,6 @@ from itertools import groupby, islice
 
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch
-from backstaff.changes.status import decided, gitlinks_of
 from backstaff.changes.work_tree import (
     MAX_BYTES,
     UNDECIDED,
@@ -21,6 +20,8 @@ from backstaff.changes.work_tree import (
     Changes,
     Side,
     WorkTree,
+    decided,
+    gitlinks_of,
     in_order,
     quoted,
 )

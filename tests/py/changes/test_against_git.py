@@ -16,8 +16,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.changes.comparison import INDEX, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.status import status_of
-from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted
+from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted, status_of
 from backstaff.fs.root import Root
 from backstaff.project import running_git
 from tests.py.changes.random_states import State, git, told_of

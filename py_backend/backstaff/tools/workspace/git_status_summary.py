@@ -10,8 +10,7 @@ the files whose text in Emacs differs from the disk.
 
 from dataclasses import dataclass
 
-from backstaff.changes.status import status_of
-from backstaff.changes.work_tree import WorkTree, opened
+from backstaff.changes.work_tree import WorkTree, opened, status_of
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import quote, show
