@@ -226,7 +226,7 @@ class Status(NamedTuple):
 
 
 def status_of(tree: WorkTree) -> Status:
-    """The status of the work `tree`. Raises `Unanswered`."""
+    """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
     # Else git compares the files with another time once more, by other attributes.
     words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
@@ -246,7 +246,8 @@ def status_of(tree: WorkTree) -> Status:
     )
     staged, untracked, stages = tree.parsed(told), list[str](), dict[str, int]()
     changed, is_sure = Changes(), True
-    for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
+    # Such as "? new", or "C 100644 6d3c... 0\ta.py".
+    for line in repository.budget.checked(os.fsdecode(listed).split("\0")[:-1]):
         facts, _, path = line.partition(" " if line[0] in "?K" else "\t")
         (letter, *index), path = facts.split(" "), tree.from_base(path)
         if letter == "?":
