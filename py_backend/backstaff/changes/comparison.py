@@ -8,20 +8,20 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from itertools import groupby, islice
 
 from backstaff.changes import patch as patches
-from backstaff.changes.patch import Patch, oid_of
-from backstaff.changes.status import decided
+from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import (
     MAX_BYTES,
+    UNDECIDED,
     Change,
     Changes,
-    Origin,
     Side,
     WorkTree,
+    decided,
+    gitlinks_of,
     in_order,
     quoted,
 )
@@ -38,92 +38,77 @@ _BOUNDARY = re.compile(rb"(?<=\n)(?=diff --|\* Unmerged path )")
 _BOUNDARY_BYTES = 20
 
 
-class Unshown(StrEnum):
-    """The reason why the lines of a file are not shown."""
-
-    SECRET = "it may hold secrets: a person has to allow it"  # noqa: S105  # no password
-    UNDECIDED = "a filter or an encoding would have to run to compare it, or it cannot be read"
-    UNREADABLE = "git cannot read it"
-    CHANGED = "it is larger than 4 MiB, or it changed meanwhile: ask again"
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The files that differ below a path, in git's order.
+    """The files that differ at or below a path, in git's order.
 
-    The `question` starts git with more words, and its patches come with their first lines. `texts`
-    are the old and new texts of those whose patch git does not write: of buffers and of submodules.
-    A file that is `alone` was asked for by its path: whoever shows it asks whether it may be.
+    The `question` starts git with more words, and its patches come with their first lines.
     """
 
     tree: WorkTree
+    below: str
+    context: int | None
     files: Changes
     question: Callable[..., RunningGit]
-    parts: Iterator[tuple[bytes, bytes]]
-    texts: Mapping[str, tuple[bytes, bytes]]
-    context: int | None = None
-    alone: str = ""
+    parts: Iterator[tuple[bytes, Iterator[bytes]]]
 
-    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | Unshown | None]]:
+    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | str | None]]:
         """Yield the files from the `first` on, each with its patch or the reason for none.
 
         Without a `context`, no patch is made: None. Raises `DeadlineExceeded` and `Unanswered`.
         """
-        if self.context is None:
-            yield from ((*one, None) for one in islice(self.files.items(), first, None))
-            return
-        waiting: dict[bytes, bytes] = {}
+        files, waiting = list(self.files.items()), dict[bytes, bytes]()
         known: Mapping[str, bytes] = {}
-        for number, (path, change) in enumerate(self.files.items()):
-            text = b"" if path in self.texts else self._by_git(path, change, waiting)
+        if self.context is None:
+            yield from ((*one, None) for one in files[first:])
+            return
+        for number, (path, change) in enumerate(files):
+            text = b"" if change.texts else self._by_git(path, change.source or path, waiting)
             if number < first:
                 continue
             if (number - first) % AT_ONCE == 0:
-                ahead = islice(self.files.items(), number, number + AT_ONCE)
-                known = self.tree.blobs(
-                    one.new.oid for p, one in ahead if one.new and not self._hides(p)
-                )
+                ahead = files[number : number + AT_ONCE]
+                oids = [one.new.oid for p, one in ahead if one.new and not self._hides(p)]
+                known = self.tree.blobs(oids)
             new = known.get(change.new.oid) if change.new else None
             yield path, change, self._patch(path, change, text, new)
 
     def _hides(self, path: str) -> bool:
-        shown = {path, self.files[path].source} - {"", self.alone}
-        return any(map(self.tree.base.hides, shown))
+        # Whoever shows the file that was asked for alone asks whether it may be.
+        return any(map(self.tree.base.hides, {path, self.files[path].source} - {"", self.below}))
 
-    def _by_git(self, path: str, change: Change, waiting: dict[bytes, bytes]) -> bytes:
+    def _by_git(self, path: str, source: str, waiting: dict[bytes, bytes]) -> bytes:
         """Git's patch of the file. Git ends at one that it cannot read, and is asked again."""
-        names = (self.tree.inside + (change.source or path), self.tree.inside + path)
-        head = os.fsencode(f"diff --git {quoted(f'a/{names[0]}')} {quoted(f'b/{names[1]}')}")
+        names = quoted(f"a/{self.tree.inside}{source}"), quoted(f"b/{self.tree.inside}{path}")
+        head = os.fsencode(f"diff --git {' '.join(names)}")
         try:
             while head not in waiting and (part := next(self.parts, None)):
-                waiting[part[0]] = part[1]
+                waiting[part[0]] = b"".join(part[1])
             if head not in waiting:
-                below = self.tree.repository.below(*{path, change.source or path})
-                waiting[head] = b"".join(islice(_parts(self.question(*below).pieces()), 1, None))
+                again = self.question(*self.tree.repository.below(*{path, source}))
+                waiting[head] = b"".join(islice(_parts(again.pieces()), 1, None))
         except Unanswered as error:
             if error.why is NoGit.SLOW:
                 raise
         return waiting.pop(head, b"")
 
-    def _patch(self, path: str, change: Change, text: bytes, new: bytes | None) -> Patch | Unshown:
+    def _patch(self, path: str, change: Change, text: bytes, new: bytes | None) -> Patch | str:
         budget = self.tree.repository.budget
         if self._hides(path):
-            return Unshown.SECRET
-        if change.undecided:
-            return Unshown.UNDECIDED
-        if path in self.texts:
-            old, new = self.texts[path]
-            patch = patches.made(
-                change, (self.tree.inside, path), (old, new), self.context or 0, budget
-            )
-        elif not text:
-            return Unshown.UNREADABLE
-        else:
+            return "it may hold secrets: a person has to allow it"
+        if change is UNDECIDED:
+            return "a filter or an encoding would have to run to compare it, or it cannot be read"
+        if change.texts:
+            patch = patches.made(change, self.tree.inside, path, self.context or 0, budget)
+            new = change.texts[1]
+        elif text:
             patch = patches.read(text)
             if change.origin and change.new and patch.added is not None:
                 new = self.tree.content(path, change.new.mode)
                 if new is None or not patches.shows_only(text, new):
-                    return Unshown.CHANGED
+                    return "it is larger than 4 MiB, or it changed meanwhile: ask again"
+        else:
+            return "git cannot read it"
         if new is None or not change.old:
             return patch
         return patches.with_definitions(patch, path, new, budget)
@@ -145,38 +130,31 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
     repository, base = tree.repository, base or tree.head
-    if base == target:
-        return Comparison(tree, {}, repository.start, iter(()), {})
+    sees: Sees = "index"  # if git had the files, it would read one in place of its object
+    if target is None:
+        sees, states = "files", ["--ours"] if base == INDEX else [base]
+    elif INDEX not in (base, target):
+        sees, states = "attributes", [base, target]
+    else:
+        states = ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
-    if target is None:
-        words += ["--ours"] if base == INDEX else [base]
-    elif INDEX not in (base, target):
-        words += [base, target]
-    else:
-        words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    # If git had the files for the other comparisons, it would read one in place of its object.
-    sees: Sees = "files" if target is None else "index"
-    question = partial(repository.start, *words, sees=sees)
+    question = partial(repository.start, *words, *states, sees=sees)
+    if base == target:
+        return Comparison(tree, below, context, {}, question, iter(()))
     parts = _parts(question(*repository.below(below)).pieces())
-    files, texts = tree.parsed(next(parts), disk=target is None), dict[str, tuple[bytes, bytes]]()
-    files = decided(tree, files, below, disk=target is None)
+    files = tree.parsed(next(parts), disk=target is None)
+    files = decided(tree, files, gitlinks_of(tree, below) if target is None else {})
     if target is None:
-        buffers = {p: t for p, t in buffers.items() if not below or f"{p}/".startswith(f"{below}/")}
-        files, texts = _with_buffers(tree, base, files, buffers)
-    texts |= {
-        path: (_subproject(one.old), _subproject(one.new))
-        for path, one in files.items()
-        if one.is_submodule
-    }
+        _put_buffers(tree, base, files, buffers)
+    for path, one in files.items():
+        if one.is_submodule:
+            files[path] = replace(one, texts=(_subproject(one.old), _subproject(one.new)))
     files = {path: files[path] for path in in_order(files)}
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
     by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
-    by_git = ((head, b"".join(both)) for head, both in by_head)
-    return Comparison(
-        tree, files, question, by_git, texts, context, below if below in files else ""
-    )
+    return Comparison(tree, below, context, files, question, by_head)
 
 
 def _subproject(side: Side | None) -> bytes:
@@ -197,48 +175,31 @@ def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield bytes(left)
 
 
-def _with_buffers(
-    tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]
-) -> tuple[Changes, dict[str, tuple[bytes, bytes]]]:
-    """`files` with those whose text in a buffer is another one, and both texts of these."""
+def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]) -> None:
+    """Put the changes of the texts in `buffers` in place of those of their `files`."""
     start = ":" if base == INDEX else f"{base}:"
-    names, changes, texts = dict[str, str](), dict(files), dict[str, tuple[bytes, bytes]]()
+    names, attributes = dict[str, str](), tree.attributes(buffers)
     for path in buffers:
         old = files[path].old if path in files else Side(0, f"{start}{tree.inside}{path}")
         names[path] = old.oid if old else ""
-    known, attributes = tree.blobs(names.values()), tree.attributes(buffers)
-    undecided = tree.undecided(attributes)
-    object_format = tree.repository.object_format
-    for path, text in buffers.items():
-        before = known.get(names[path])
-        if path not in files and before is None:
+    known = tree.blobs(names.values())
+    for path, data in buffers.items():
+        before, its = known.get(names[path], b""), attributes[path]
+        if path not in files and names[path] not in known:
             continue  # git tracks no such file
-        before = before or b""
-        change = files.get(path) or Change("M", Side(0o100644, oid_of(before, object_format)), None)
-        if path in undecided:
-            changes[path] = replace(change, origin=Origin.DISK, undecided=True)
+        if tree.needs_program(its):
+            files[path] = UNDECIDED
             continue
-        stored = _to_git(tree, text, before, attributes[path])
-        side = change.new or change.old
-        new = Side(side.mode if side else 0o100644, oid_of(stored, object_format))
+        # As for git, line ends are converted if attributes or settings say so.
+        converts = its["eol"] != "unspecified" or tree.repository.flag("core.autocrlf")
+        converts = converts if its["text"] == "unspecified" else its["text"] != "unset"
+        converts = converts and b"\r\n" not in before
+        text = data.replace(b"\r\n", b"\n") if converts else data
+        change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), None)
+        side = change.new or change.old or Side(0o100644, "")
+        new, letter = Side(side.mode, tree.oid(text)), change.letter.replace("D", "M")
         if change.old == new and not change.source:
-            changes.pop(path, None)
-            continue
-        letter = "M" if change.letter == "D" else change.letter
-        changes[path] = replace(change, letter=letter, new=new, origin=Origin.BUFFER)
-        texts[path] = before, stored
-    return changes, texts
-
-
-def _to_git(tree: WorkTree, text: bytes, before: bytes, attributes: Mapping[str, str]) -> bytes:
-    """The `text` of a buffer as git would store it in place of `before` (gitattributes, "text")."""
-    has_end = attributes["eol"] in {"lf", "crlf"}
-    is_text = attributes["text"] == "set" or (has_end and attributes["text"] == "unspecified")
-    automatic = tree.repository.flag("core.autocrlf")  # or "input"
-    if attributes["text"] == "auto" or (
-        automatic and attributes["text"] == "unspecified" and not has_end
-    ):
-        is_plain = b"\0" not in text and text.count(b"\r") == text.count(b"\r\n")
-        is_text = is_plain and b"\r\n" not in before
-    text = text.replace(b"\r\n", b"\n") if is_text else text
-    return patches.ID.sub(b"$Id$", text) if attributes["ident"] == "set" else text
+            files.pop(path, None)
+        else:
+            texts = before, text
+            files[path] = replace(change, letter=letter, new=new, origin="buffer", texts=texts)

@@ -18,10 +18,7 @@ _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, the number of files that it changes, and of lines that it adds and removes.
-
-    The numbers are None for an empty commit, a merge, and a commit that git could not count.
-    """
+    """A commit; its numbers are None if it is empty, a merge, or git could not count its lines."""
 
     oid: str
     date: str

@@ -5,7 +5,6 @@ only if the root's own descriptors find each of its new lines in the file, too (
 """
 
 import difflib
-import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -15,13 +14,14 @@ from backstaff.budget import Budget
 from backstaff.changes.work_tree import Change, quoted
 from backstaff.contents.outlines import outline
 
-ABBREVIATED = 7
 MAX_PLACES = 1 << 21
 """Maximum number of pairs of equal lines that one step of a comparison looks at."""
 _NAME_BYTES = 80
-_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_ID = re.compile(rb"\$Id:[^$\n]*\$")
+_HUNK = re.compile(rb"(?m)^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
-ID = re.compile(rb"\$Id:[^$\n]*\$")
+_UNCHANGED = re.compile(rb"(?m)^ ")
+_BINARY = re.compile(rb"(?m)^Binary files ")
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENDLESS = b"\\ No newline at end of file\n"
 
@@ -30,7 +30,7 @@ _ENDLESS = b"\\ No newline at end of file\n"
 class Patch:
     """The patch of one file: its head and its hunks, and the numbers of lines added and removed.
 
-    A binary file's has no numbers.
+    A binary file's has no numbers. That of a file of another type has a second head, in a hunk.
     """
 
     head: bytes
@@ -45,16 +45,13 @@ class Patch:
 
 
 def read(text: bytes) -> Patch:
-    """The patch `text` of git's. One of a file of another type has two heads, and no hunks."""
-    parts = [_AT_HUNK.split(part) for part in re.split(rb"(?m)^(?=diff --git )", text)]
-    hunks = [hunk for _, *hunks in parts for hunk in hunks]
-    if any(b"\nBinary files " in head for head, *_ in parts):
+    """The patch `text` of git's."""
+    if _BINARY.search(text):
         return Patch(text)
-    lines = b"".join(hunks)
-    added, removed = (len(re.findall(rb"(?m)^" + sign, lines)) for sign in (rb"\+", b"-"))
-    if len(parts) > 2:  # the first one is empty  # noqa: PLR2004
-        return Patch(text, (), added, removed)
-    return Patch(text.removesuffix(lines), hunks, added, removed)
+    head, *hunks = _AT_HUNK.split(text)
+    lengths = [(int(old or 1), int(new or 1)) for old, _, new in _HUNK.findall(text)]
+    same = len(_UNCHANGED.findall(text))
+    return Patch(head, hunks, sum(b for _, b in lengths) - same, sum(a for a, _ in lengths) - same)
 
 
 def shows_only(patch: bytes, content: bytes) -> bool:
@@ -64,17 +61,21 @@ def shows_only(patch: bytes, content: bytes) -> bool:
     """
     lines = _plain(content + b"\n").split(b"\n")  # a carriage return may end it
     for hunk in _AT_HUNK.split(_plain(patch))[1:]:
-        if found := _HUNK.match(hunk):
-            body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
-            new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
-            first = max(int(found[1]) - 1, 0)
-            if new != lines[first : first + len(new)]:
-                return False
+        body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
+        new, first = [line[1:] for line in body if line[:1] in (b"+", b" ")], _first_line(hunk) - 1
+        if new and new != lines[first : first + len(new)]:
+            return False
     return True
 
 
 def _plain(text: bytes) -> bytes:
-    return ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
+    return _ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
+
+
+def _first_line(hunk: bytes) -> int:
+    """The number of the first new line of a `hunk`, 0 in a file that is gone."""
+    found = _HUNK.match(hunk)
+    return int(found[2]) if found else 0
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:
@@ -87,48 +88,40 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
         return patch
     hunks = []
     for hunk in patch.hunks:
-        around = known.around(_changed_line(hunk))
+        head, *body = hunk.split(b"\n")
+        same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
+        follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
+        # Lines that are only removed were in the definition of the line before them.
+        around = known.around(_first_line(hunk) + same - (follows[:1] != b"+"))
         name = around.qualified.encode("utf-8", "replace")[:_NAME_BYTES].rstrip() if around else b""
-        head, _, body = hunk.partition(b"\n")
-        hunks.append(head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name + b"\n" + body)
+        head = head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name
+        hunks.append(b"\n".join((head, *body)))
     return replace(patch, hunks=hunks)
 
 
-def _changed_line(hunk: bytes) -> int:
-    """The first new line of a hunk that is changed, counted from 1.
+def made(change: Change, inside: str, path: str, context: int, budget: Budget) -> Patch:
+    """The patch of a `change` that has its texts. Raises `DeadlineExceeded`.
 
-    If lines are only removed there, it is the line before them: it was in the same definition.
+    Paths are relative to the directory `inside`, "" or `a/b/`. Hunks have `context` lines around
+    each change.
     """
-    head, *body = hunk.split(b"\n")
-    found = _HUNK.match(head)
-    same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
-    follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
-    return int(found[1] if found else 1) + same - (follows[:1] != b"+")
-
-
-def made(
-    change: Change, names: tuple[str, str], texts: tuple[bytes, bytes], context: int, budget: Budget
-) -> Patch:
-    """The patch of a `change`, whose old and new `texts` are as git stores them.
-
-    `names` are the directory that paths are relative to, "" or `a/b/`, and the path. Hunks have
-    `context` lines around each change. Raises `DeadlineExceeded`.
-    """
-    (inside, path), old, new = names, change.old, change.new
-    before, after = quoted(f"a/{inside}{change.source or path}"), quoted(f"b/{inside}{path}")
+    old, new, texts = change.old, change.new, change.texts or (b"", b"")
+    source, path, mode = inside + (change.source or path), inside + path, ""
+    before, after = quoted(f"a/{source}"), quoted(f"b/{path}")
     head = [f"diff --git {before} {after}"]
-    if old and new and old.mode != new.mode:
-        head += [f"old mode {old.mode:06o}", f"new mode {new.mode:06o}"]
-    elif not old and new:
+    if not old and new:
         head.append(f"new file mode {new.mode:06o}")
     elif old and not new:
         head.append(f"deleted file mode {old.mode:06o}")
+    elif old and new and old.mode != new.mode:
+        head += [f"old mode {old.mode:06o}", f"new mode {new.mode:06o}"]
+    elif new:
+        mode = f" {new.mode:06o}"
     if change.source:
-        head += [f"rename from {quoted(inside + change.source)}"]
-        head += [f"rename to {quoted(inside + path)}"]
-    one, other = (side.oid[:ABBREVIATED] if side else "0" * ABBREVIATED for side in (old, new))
+        how = "copy" if change.letter == "C" else "rename"
+        head += [f"{how} from {quoted(source)}", f"{how} to {quoted(path)}"]
+    one, other = (side.oid[:7] if side else "0" * 7 for side in (old, new))
     if one != other:
-        mode = f" {new.mode:06o}" if old and new and old.mode == new.mode else ""
         head.append(f"index {one}..{other}{mode}")
     before, after = before if old else "/dev/null", after if new else "/dev/null"
     hunks = b""
@@ -139,11 +132,6 @@ def made(
         one, other = (name + "\t" * (" " in name) for name in (before, after))
         head += [f"--- {one}", f"+++ {other}"]
     return read(os.fsencode("\n".join(head) + "\n") + hunks)
-
-
-def oid_of(content: bytes, object_format: str) -> str:
-    """The hash of a blob of git's with this `content`."""
-    return hashlib.new(object_format, b"blob %d\0" % len(content) + content).hexdigest()
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
@@ -179,5 +167,4 @@ def _hunks(texts: tuple[bytes, bytes], context: int, budget: Budget) -> Iterator
 
 def _range(start: int, end: int) -> bytes:
     """Lines `start` to `end`, counted from 0, as a hunk names them: `3,2`."""
-    first = start + (end > start)
-    return b"%d" % first if end - start == 1 else b"%d,%d" % (first, end - start)
+    return (b"%d,%d" % (start + (end > start), end - start)).removesuffix(b",1")

@@ -1,14 +1,17 @@
-"""A work tree whose changes git tells, and the contents of its files, read through the root."""
+"""A work tree: its status and its changes as git tells them, and contents read through the root.
+
+Git compares all files, but not those within submodules: it would start another git there, with the
+submodule's own settings. So each submodule is looked at here as a work tree of its own.
+"""
 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from io import BytesIO
-from stat import S_IFMT
+from stat import S_IFDIR, S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -16,18 +19,29 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import QUIET, GitFailed, Unanswered
+from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
+MAX_NESTED = 16
+"""Maximum number of submodules within each other: each level holds some directories open."""
+_CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
+"""Git's words for a conflict, by the bits of the stages that there are."""
+_MODULES = ".gitmodules"
+_SUBMODULES = (
+    *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
+    r"^submodule\..*\.(path|ignore)$",
+)
+# Git prints the line of the branch alone, because it sees no file and no index.
+_BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
     ord(one): f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
 }
-_ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
+_ATTRIBUTES = ("filter", "working-tree-encoding", "text", "eol")
 
 
 class Side(NamedTuple):
@@ -37,27 +51,20 @@ class Side(NamedTuple):
     oid: str
 
 
-class Origin(StrEnum):
-    """The place that the new text of a file comes from."""
-
-    DISK = "disk"
-    BUFFER = "buffer"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """A path that differs: git's letter, its two sides, None where it is not there.
 
-    `source` is the path before, of a renamed or copied file. `origin` is None if both sides are
-    git's. The sides of an `undecided` file cannot be compared.
+    `source` is the path before, of a renamed or copied file. `origin` says where the new text is:
+    "disk", "buffer", or "" for git. `texts` are both, as git stores them, if it writes no patch.
     """
 
     letter: str
     old: Side | None
     new: Side | None
     source: str = ""
-    origin: Origin | None = None
-    undecided: bool = False
+    origin: str = ""
+    texts: tuple[bytes, bytes] | None = None
 
     @property
     def is_submodule(self) -> bool:
@@ -65,6 +72,8 @@ class Change:
         return {S_IFMT(side.mode) for side in (self.old, self.new) if side} == {GITLINK}
 
 
+UNDECIDED = Change("?", None, None, origin="disk")
+"""The change of a file that cannot be compared."""
 Changes = dict[str, Change]
 """Changes by path from the base, in git's order."""
 
@@ -78,8 +87,7 @@ def in_order(paths: Iterable[str]) -> list[str]:
 class WorkTree:
     """A work tree. The `base` is its top, or the root of the call if the top is above that.
 
-    The `repository` is that around the base. `nested` is the number of work trees around this
-    submodule that are looked at.
+    `nested` is the number of work trees around this submodule.
     """
 
     base: Place
@@ -94,16 +102,25 @@ class WorkTree:
     @property
     def head(self) -> str:
         """The latest commit, or the empty tree before the first."""
-        empty = hashlib.new(self.repository.object_format, b"tree %d\0" % 0)
-        return self.repository.head or empty.hexdigest()
+        return self.repository.head or self.oid(b"", "tree")
+
+    def oid(self, content: bytes, kind: str = "blob") -> str:
+        """The hash of git's object with this `content`."""
+        head = f"{kind} {len(content)}\0".encode()
+        return hashlib.new(self.repository.object_format, head + content).hexdigest()
+
+    def from_base(self, path: str) -> str:
+        """A `path` of git's, from the base. Raises `Unanswered` if no file can have its name."""
+        if _ODD.search(f"/{path}/"):
+            raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
+        return path.removeprefix(self.inside)
 
     def listing(self, *sections: str) -> list[str]:
         """Git's words for a list of changes, with renames by the first of the `sections`."""
         values, words = self.repository.values, list[str]()
         for name in ("renames", "renamelimit"):
-            known = (values.get(f"{section}.{name}") for section in sections)
-            value = next((one for one in known if one is not None), None)
-            words += [] if value is None else ["-c", f"diff.{name}={value}"]
+            keys = [key for section in sections if (key := f"{section}.{name}") in values]
+            words += ["-c", f"diff.{name}={values[keys[0]]}"] if keys else []
         return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
@@ -118,35 +135,28 @@ class WorkTree:
                 Side(int(mode, 8), oid.strip("0") and oid) if int(mode, 8) else None
                 for mode, oid in zip(fields[:2], fields[2:], strict=True)
             )
-            if _ODD.search(f"/{path}/{source}/"):
-                raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
-            path, source = path.removeprefix(self.inside), source.removeprefix(self.inside)
-            origin = Origin.DISK if disk and new and not new.oid else None
+            path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
+                origin = "disk" if disk and new and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)
         return changes
 
     def attributes(self, paths: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The attributes of `paths` that decide how git reads a file."""
-        found: dict[str, dict[str, str]] = {path: {} for path in paths}
-        if found:
-            given = "".join(f"{self.inside}{path}\0" for path in found)
+        found = dict[str, dict[str, str]]()
+        if given := b"".join(os.fsencode(f"{self.inside}{path}\0") for path in paths):
             words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
-            parts = iter(self.repository.entries(*words, given=os.fsencode(given)))
+            parts = iter(self.repository.entries(*words, given=given))
             for path, name, value in zip(parts, parts, parts, strict=True):
-                found[path.removeprefix(self.inside)][name] = value
+                found.setdefault(path.removeprefix(self.inside), {})[name] = value
         return found
 
-    def undecided(self, attributes: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """The paths with `attributes` that git could only compare with the help of a program."""
-        values, found = self.repository.values, list[str]()
-        for path, its in attributes.items():
-            encoding, name = its["working-tree-encoding"], its["filter"]
-            programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
-            plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
-            if any(programs) or encoding.upper().replace("-", "") not in plain:
-                found.append(path)
-        return found
+    def needs_program(self, attributes: Mapping[str, str]) -> bool:
+        """Whether git reads a file with these `attributes` by the help of a program."""
+        keys = (f"filter.{attributes['filter']}.{key}" for key in ("clean", "process"))
+        encoding = attributes["working-tree-encoding"].upper().replace("-", "")
+        plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
+        return any(map(self.repository.values.get, keys)) or encoding not in plain
 
     def content(self, path: str, mode: int) -> bytes | None:
         """The content of the file `path` on the disk, or of a link; None if it cannot be read."""
@@ -166,18 +176,18 @@ class WorkTree:
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
-        found, told = dict[str, bytes](), b""
-        given = os.fsencode("".join(f"{name}\n" for name in wanted))
+        if not wanted:
+            return {}
+        found, given = dict[str, bytes](), os.fsencode("\n".join(wanted) + "\n")
         with suppress(Unanswered):
-            if wanted:
-                words = ("cat-file", "--batch")
-                told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
-        stream = BytesIO(told)
-        for name in wanted:  # git ends at an object that it cannot read
-            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
-            content = stream.read(int(facts[2])) if facts else b""
-            if facts and stream.read(1) and facts[1] == b"blob":
-                found[name] = content
+            words = ("cat-file", "--batch")
+            told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
+            stream = BytesIO(told)
+            for name in wanted:  # git ends at an object that it cannot read
+                facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
+                content = stream.read(int(facts[2])) if facts else b""
+                if facts and stream.read(1) and facts[1] == b"blob":
+                    found[name] = content
         return found
 
 
@@ -197,3 +207,184 @@ def quoted(path: str, *, blanks: bool = False) -> str:
     r"""`path` as git prints it with core.quotePath=false: `"a\tb"`; with `blanks` also `"a b"`."""
     escapes = path.translate(_ESCAPES)
     return f'"{escapes}"' if escapes != path or (blanks and " " in path) else path
+
+
+class Row(NamedTuple):
+    """A path that differs, with git's two letters: staged and not, as in "RM", or "??"."""
+
+    letters: str
+    path: str
+    source: str = ""
+
+
+class Status(NamedTuple):
+    """All that differs, as git prints it, and with paths from the base, in the same order."""
+
+    raw: str
+    rows: Sequence[Row]
+    undecided: Sequence[str]
+
+
+def status_of(tree: WorkTree) -> Status:
+    """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
+    repository, below = tree.repository, tree.repository.below()
+    # Else git compares the files with another time once more, by other attributes.
+    words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
+    words.append("--ita-invisible-in-index")
+    untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
+    is_whole = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
+    files = ["ls-files", "-z", "-v", "--modified", "--unmerged", "--killed", *repository.excludes]
+    files += ["--others"] * untracked_counts
+    files += ["--directory", "--no-empty-directory"] * (not is_whole)
+    questions: list[tuple[Sequence[str], Sees]] = [
+        ([*words, "--cached", tree.head, *below], "files"),
+        ([*files, *below], "files"),
+        (_BRANCH, "references"),
+    ]
+    told, listed, branch = repository.answers(  # all at the same time
+        repository.start(*question, sees=sees) for question, sees in questions
+    )
+    staged, untracked, stages = tree.parsed(told), list[str](), dict[str, int]()
+    changed, is_sure = Changes(), True
+    # Such as "? new", or "C 100644 6d3c... 0\ta.py".
+    for line in repository.budget.checked(os.fsdecode(listed).split("\0")[:-1]):
+        facts, _, path = line.partition(" " if line[0] in "?K" else "\t")
+        (letter, *index), path = facts.split(" "), tree.from_base(path)
+        if letter == "?":
+            untracked.append(path)
+        elif letter == "K":  # a link, perhaps to a directory with the same files
+            is_sure = False
+        elif letter == "M":
+            stages[path] = stages.get(path, 0) | 1 << int(index[2]) - 1
+        elif letter == "C" and path not in stages:  # "c" if it counts as unchanged
+            changed[path] = _changed(tree, path, Side(int(index[0], 8), index[1]))
+            is_sure &= changed[path] is not UNDECIDED
+    if not is_sure:
+        known = tree.parsed(repository.ask(*words, *below, sees="files"), disk=True)
+        # Git lists a file "U" also beside a conflict that it looks for copies in, and files that
+        # have another time but the same content.
+        known = {p: one for p, one in known.items() if p in changed or one.letter == "D"}
+        changed = {p: one for p, one in known.items() if p not in stages and one.letter != "U"}
+    changed = decided(tree, changed, gitlinks_of(tree), untracked_counts=untracked_counts)
+    undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
+    rows = list[Row]()
+    for path in in_order({**staged, **changed, **stages}):
+        sides = [one for one in (staged.get(path), changed.get(path)) if one is not UNDECIDED]
+        letters = "".join(one.letter if one else " " for one in sides).ljust(2)
+        letters = _CONFLICTS[stages[path]] if path in stages else letters
+        source = next((one.source for one in sides if one and one.source), "")
+        rows += [Row(letters, path, source)] if letters.strip() else []
+    rows += (Row("??", path) for path in in_order(untracked))
+    lines = [os.fsdecode(branch.strip())]
+    for letters, path, source in rows:  # a path is "" where the base itself is untracked
+        names = [source, path] if source else [path]
+        text = " -> ".join(quoted(tree.inside + name, blanks=True) for name in names)
+        lines.append(f"{letters} {text}")
+    return Status("\n".join(lines) + "\n", rows, undecided)
+
+
+def _changed(tree: WorkTree, path: str, old: Side) -> Change:
+    """The change of a file that is `old` in the index; `UNDECIDED` if git has to tell it."""
+    try:
+        kind = S_IFMT(HANDLES.lstat(path, tree.base.directory).st_mode)
+    except OSError as error:
+        kind = 0 if isinstance(error, FileNotFoundError) else -1
+    is_same = kind == (S_IFDIR if old.mode == GITLINK else S_IFMT(old.mode))
+    if old.oid == tree.oid(b"") or (kind and not is_same):  # as after `git add --intent-to-add`
+        return UNDECIDED
+    if not kind:
+        return Change("D", old, None)
+    return Change("M", old, Side(old.mode, ""), origin="disk")
+
+
+def decided(
+    tree: WorkTree, changes: Changes, gitlinks: Mapping[str, str], *, untracked_counts: bool = False
+) -> Changes:
+    """The `changes` with those of submodules, and with paths that cannot be compared.
+
+    The submodules `gitlinks` are looked into. With `untracked_counts`, an untracked file there is a
+    change, too. Raises `Unanswered`.
+    """
+    ignored = _ignored(tree, {*gitlinks, *(p for p, one in changes.items() if one.is_submodule)})
+    changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
+    files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
+    undecided = [path for path, its in tree.attributes(files).items() if tree.needs_program(its)]
+    for path, oid in gitlinks.items():
+        if ignored[path] == "all":
+            continue
+        ignore = ignored[path] or ("none" if untracked_counts else "untracked")
+        new = _submodule(tree, path, oid, ignore)
+        change = changes.get(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
+        if new is None:
+            undecided.append(path)
+        elif change.is_submodule and change.new:
+            changes[path] = replace(change, new=Side(GITLINK, new), origin="disk")
+            if change.old == changes[path].new:
+                del changes[path]
+    return changes | dict.fromkeys(undecided, UNDECIDED)
+
+
+def gitlinks_of(tree: WorkTree, below: str = "") -> dict[str, str]:
+    """The submodules in the index below a path, each with its commit, of a conflict ours."""
+    if not tree.repository.has_gitlinks:
+        return {}
+    words = ("ls-files", "-z", "-v", "--stage", *tree.repository.below(below))
+    entries = (entry.partition("\t")[::2] for entry in tree.repository.entries(*words))
+    return {
+        path.removeprefix(tree.inside): facts.split(" ")[2]
+        for facts, path in entries
+        # "H" is not said of one that is not looked at, as with --skip-worktree.
+        if facts.startswith(("H 160000 ", "M 160000 ")) and facts[-1] in "02"
+    }
+
+
+def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
+    """What does not count in each of the `submodules`, as its setting says; "" if it has none.
+
+    "untracked" files, "dirty" for all but other commits, "all", or "none". As for git, a
+    `.gitmodules` that is gone is that of the index.
+    """
+    if not submodules:
+        return {}
+    if tree.inside or not os.path.lexists(f"{tree.repository.top}/{_MODULES}"):
+        rules = tree.blobs([f":{_MODULES}"]).get(f":{_MODULES}")
+    else:
+        rules = tree.content(_MODULES, 0o100644)
+    told = tree.repository.ask(*_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]
+    values = dict(reversed(settings))  # the first of several counts
+    known = {**values, **tree.repository.values}
+    found = dict.fromkeys(submodules, known.get("diff.ignoresubmodules", ""))
+    for key, place in reversed(values.items()):
+        ignore = f"{key[:-5]}.ignore"
+        if key.endswith(".path") and ignore in known:
+            found[place.rstrip("/").removeprefix(tree.inside)] = known[ignore]
+    return found
+
+
+def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
+    """The commit of the submodule at `path`, with `-dirty` if its files differ from it.
+
+    It is `oid`, that of the index, if the submodule has none or is not cloned. None says that it is
+    too deep, a filter would decide, or git does not answer there: it was moved without git, or its
+    `.git` file names a repository of the user's, whose state is not the project's.
+    """
+    if tree.nested == MAX_NESTED:
+        return None
+    try:
+        with (
+            tree.base.root.directory(tree.base.prefix + path) as place,
+            opened(place, tree.repository.budget) as inner,
+        ):
+            if inner.base.path != place.path:  # it was not cloned: this is the repository around
+                return oid
+            head, status = inner.repository.head or oid, Status("", (), ())
+            if ignored != "dirty":
+                status = status_of(replace(inner, nested=tree.nested + 1))
+    except Unanswered as error:
+        return oid if error.why is NoGit.NO_WORK_TREE else None
+    except PathError:
+        return oid  # it is gone, or a file is in its place
+    if any(ignored == "none" or row.letters != "??" for row in status.rows):
+        return f"{head}-dirty"
+    return None if status.undecided and head == oid else head

@@ -16,8 +16,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.changes.comparison import INDEX, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.status import branch_line, status_of
-from backstaff.changes.work_tree import Change, WorkTree, opened, quoted
+from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted, status_of
 from backstaff.fs.root import Root
 from backstaff.project import running_git
 from tests.py.changes.random_states import State, git, told_of
@@ -56,7 +55,7 @@ def test_state_is_what_git_says(folder: Path, seed: int, monkeypatch: pytest.Mon
             return  # a split index is refused, as a test says
         with opened(place, Budget()) as work_tree:
             status = status_of(work_tree)
-            ours = status.raw(branch_line(work_tree), work_tree.inside)
+            ours = status.raw
             # A submodule that was moved by hand names its old place, so git itself fails in it.
             moved = tuple(f" {quoted(path, blanks=True)}\n" for path in status.undecided)
             assert ours == "".join(
@@ -96,7 +95,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
     if b"+Subproject commit 0000000" in theirs:
         return  # git writes no commit of a new submodule that has a later commit than the index
     found = compared(work_tree, base, target, "", {})
-    if any(one.undecided for one in found.files.values()):
+    if any(one is UNDECIDED for one in found.files.values()):
         COUNTS["undecided diffs"] += 1
         return
     COUNTS["diffs"] += 1
@@ -111,7 +110,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         COUNTS["without files"] += 1
     assert _plain(mine) == _plain(theirs), words
     if mine and b"Binary files" not in mine and b"Subproject" not in mine:
-        _apply(work_tree, base, mine, found.files, is_disk=target is None)
+        _apply(work_tree, base, (mine, theirs), found.files, is_disk=target is None)
 
 
 def _plain(patch: bytes) -> bytes:
@@ -121,9 +120,18 @@ def _plain(patch: bytes) -> bytes:
 
 
 def _apply(
-    work_tree: WorkTree, base: str, patch: bytes, files: dict[str, Change], *, is_disk: bool
+    work_tree: WorkTree,
+    base: str,
+    patches: tuple[bytes, bytes],
+    files: dict[str, Change],
+    *,
+    is_disk: bool,
 ) -> None:
-    """Apply `patch` to `base` in a separate index; git must accept it and arrive at `files`."""
+    """Apply our patch to `base` in a separate index; git must accept it and arrive at `files`.
+
+    Git can refuse its own patch, and a tree that it has made. These are counted.
+    """
+    patch, theirs = patches
     root = Path(work_tree.base.path)
     named = b"flags: 2000" in git(root, "ls-files", "--debug")  # by `git add --intent-to-add`
     if base == INDEX and (named or git(root, "ls-files", "--unmerged")):
@@ -142,17 +150,27 @@ def _apply(
             env=environment,
             input=given,
             capture_output=True,
-            check=False,
+            check=not fine,
         )
-        assert fine or not done.returncode, (done.stderr, patch)
         return done.stdout
 
     tree = os.fsdecode(ask("write-tree", fine=True)).strip() if base == INDEX else base
     if not tree:  # git ends with a fault of its own
         return
     index.unlink(missing_ok=True)
-    ask("read-tree", tree)
-    ask("apply", "--check", "--cached", "-", given=patch)
+    check = ("apply", "--check", "--cached", "-")
+    try:
+        ask("read-tree", tree)
+    except subprocess.CalledProcessError:
+        COUNTS["trees that git refuses"] += 1
+        return
+    try:
+        ask(*check, given=patch)
+    except subprocess.CalledProcessError:
+        with pytest.raises(subprocess.CalledProcessError):
+            ask(*check, given=theirs)
+        COUNTS["patches of its own that git refuses"] += 1
+        return
     ask("apply", "--cached", "--whitespace=nowarn", "-", given=patch)
     listed = os.fsdecode(ask("-c", "core.quotePath=false", "ls-files", "--stage"))
     oids = {line.partition("\t")[2]: line.split(" ")[1] for line in listed.splitlines()}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.changes import status
+from backstaff.changes import work_tree
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -101,7 +101,7 @@ def test_submodules_within_each_other_are_looked_into_as_far_as_there_is_room(
         git(inner, "commit", "--allow-empty", "-qm", "one")
     (root / "s/s/s/new").write_text("")
     assert raw(root) == told_of(root) == "## main\n M s\n"
-    monkeypatch.setattr(status, "MAX_NESTED", 2)
+    monkeypatch.setattr(work_tree, "MAX_NESTED", 2)
     assert raw(root) == "## main\n"
     assert undecided(root) == ["s"]
 

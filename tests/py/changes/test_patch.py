@@ -10,7 +10,7 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes.patch import made, read, shows_only
-from backstaff.changes.work_tree import Change, Origin, Side
+from backstaff.changes.work_tree import Change, Side
 from backstaff.errors import DeadlineExceeded
 from tests.py.changes.random_states import git
 from tests.py.changes.test_tools import call, data, unsaved
@@ -109,8 +109,9 @@ def test_comparison_of_a_buffer_ends_with_the_time() -> None:
     # Each second line is another one, so each match is as short as can be.
     old = b"".join(b"%d\n" % number for number in range(60_000))
     new = b"".join(b"%d\n" % (number * (-1) ** number) for number in range(60_000))
-    change = Change("M", Side(0o100644, "1" * 40), Side(0o100644, "2" * 40), origin=Origin.BUFFER)
+    sides = Side(0o100644, "1" * 40), Side(0o100644, "2" * 40)
+    change = Change("M", *sides, origin="buffer", texts=(old, new))
     begun = time.monotonic()
     with pytest.raises(DeadlineExceeded):
-        made(change, ("", "f"), (old, new), 3, Budget().at_most(0.5))
+        made(change, "", "f", 3, Budget().at_most(0.5))
     assert time.monotonic() - begun < 10

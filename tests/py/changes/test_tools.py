@@ -232,6 +232,34 @@ def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path
         assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
+def test_files_below_a_directory_that_became_a_link_are_gone(root: Path) -> None:
+    (root / "d").rename(root / "moved")
+    (root / "d").symlink_to("moved")
+    told = told_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == told
+    assert told.count("\n D d/") == 40
+    git(root, "config", "status.showUntrackedFiles", "no")
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
+
+
+def test_file_that_counts_as_unchanged_is_so_even_if_it_is_gone(root: Path) -> None:
+    git(root, "update-index", "--assume-unchanged", "d/f00", "d/f01")
+    (root / "d/f01").unlink()
+    (root / "d/f02").unlink()
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
+
+
+def test_attributes_of_the_work_tree_count_between_commits(root: Path) -> None:
+    git(root, "commit", "-qam", "the second")
+    (root / ".gitattributes").write_text("d/f00 -diff\n")
+    patches = [
+        one["patch"]
+        for one in data(call(root, "git_diff", {"base": "HEAD~1", "target": "HEAD"}))["files"]
+    ]
+    assert "".join(patches).encode() == git(root, "diff", "HEAD~1", "HEAD")
+    assert "Binary files a/d/f00 and b/d/f00 differ" in patches[0]
+
+
 def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -> None:
     for name in ("other", "third"):
         (root / name).mkdir()

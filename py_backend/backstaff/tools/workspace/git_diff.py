@@ -1,19 +1,14 @@
 """workspace/git_diff: the changes as a unified diff, with the text that is not saved yet.
 
-The diff is from one commit, or the index, to the files as they are now, to the index, or to another
-commit. Git is asked for its objects alone; the files are read by this server, and nothing that the
-repository names is run (contract 008). Untracked files are in no diff, as with git.
-
 A page has whole files. One whose patch does not fit is named with its numbers of lines, and how to
-ask for it alone. Alone, it is cut at a hunk.
+ask for it alone. Alone, it is cut at a hunk. Untracked files are in no diff, as with git.
 """
 
 import sys
 from dataclasses import dataclass, replace
 
-from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
+from backstaff.changes.comparison import INDEX, Comparison, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.work_tree import Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
@@ -23,12 +18,12 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
-_KINDS = (
-    *("modified", "added", "deleted", "renamed", "copied"),
-    *("typechange", "unmerged", "undecided"),
+_WORDS = (
+    *("modified", "added", "deleted", "renamed"),
+    *("copied", "typechange", "unmerged", "undecided"),
 )
-_WORDS = dict(zip("MADRCTU?", _KINDS, strict=True))
-"""The kinds of changes by git's letters. The kind of an undecided change is not known."""
+_STATUS = {letter: Keyword(word) for letter, word in zip("MADRCTU?", _WORDS, strict=True)}
+"""The kinds of changes by git's letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +48,45 @@ class Arguments:
 
 def run(asked: Arguments, context: Context) -> Result:
     """Compare, and show as many files as the limit has room for."""
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     with work_tree_at(asked.path, context) as (work_tree, below):
         base, target = (
             name if name in (INDEX, None) else commit_named(name, which, work_tree)
             for which, name in (("base", asked.base), ("target", asked.target))
         )
         prefix, repository = work_tree.base.prefix, work_tree.repository
+        start = f"{prefix}{below}/" if below else prefix
         texts = {
             path.removeprefix(prefix): text.data
             for path, text in context.unsaved.items()
-            if path.startswith(prefix)
+            if f"{path}/".startswith(start)
         }
         lines = {"files": None, "stat": 0}.get(asked.output, asked.context_lines)
         found = compared(work_tree, base or "", target, below, texts, context=lines)
         if below and not (found.files or repository.entries("ls-files", *repository.below(below))):
             with context.root.resolve(asked.path):
                 pass  # it is there, and git knows nothing of it
-        if found.alone:
+        if below in found.files:
             context.root.judge(prefix + below, asked.path)
-        return _page(asked, found, limit, context)
+        return _page(asked, found, context)
 
 
-def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> Result:
+def _page(asked: Arguments, found: Comparison, context: Context) -> Result:
     """Show the files from the offset on, in turn until the limit or the time is reached."""
-    prefix, count = found.tree.base.prefix, len(found.files)
-    head = _head(asked, found, context)
+    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    prefix, count, head = found.tree.base.prefix, len(found.files), _head(asked, found, context)
     room = limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
     rows, files = list[str](), list[dict[str, object]]()
     try:
         for path, change, patch in found.patches(asked.offset):
             name, source = prefix + path, prefix + change.source if change.source else None
-            told = patch if isinstance(patch, Patch) else None
-            letter = "?" if change.undecided else change.letter
-            shown, counts, text = show(name), _counts(told) if told else "", None
-            if isinstance(patch, Unshown):
+            told = patch if isinstance(patch, Patch) else Patch(b"")
+            shown, counts, text = show(name), "", None
+            if isinstance(patch, Patch):
+                counts = " (binary)" if told.added is None else f" +{told.added} -{told.removed}"
+            if isinstance(patch, str):
                 row = f"[{shown}: not shown, {patch}]\n"
             elif patch is None or asked.output == "stat":
-                row = f"{letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
+                row = f"{change.letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
             else:
                 row, text = _written(patch, room if count == 1 else sys.maxsize, asked, context)
             if size(row) > room:
@@ -103,12 +99,12 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
             room -= size(row)
             item: dict[str, object] = {
                 "path": name,
-                "status": Keyword(_WORDS[letter]),
+                "status": _STATUS[change.letter],
                 "old_path": source,
-                "added": told and told.added,
-                "removed": told and told.removed,
+                "added": told.added,
+                "removed": told.removed,
                 "patch": text,
-                "source": change.origin,
+                "source": Keyword(change.origin) if change.origin else None,
             }
             files.append(item)
     except DeadlineExceeded:
@@ -124,25 +120,28 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
 
 
 def _head(asked: Arguments, found: Comparison, context: Context) -> str:
-    files, prefix = found.files, found.tree.base.prefix
     now = "the files as they are now" if asked.target is None else show(asked.target)
     within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
-    count = plural(len(files), "file") if files else "nothing"
+    count = plural(len(found.files), "file") if found.files else "nothing"
     about = f"{count} changed{within} from {show(asked.base)} to {now}"
     if asked.target is None:  # else a reader takes a new file for no change
         lister = context.hint(", {} lists them", "workspace/git_status_summary")
         about += f"; untracked files are left out{lister}"
-    if asked.offset and asked.offset >= len(files):
+    if asked.offset and asked.offset >= len(found.files):
         return f"No more files: {about}\n"
-    buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
+    prefix = found.tree.base.prefix
+    buffers = [prefix + path for path, one in found.files.items() if one.origin == "buffer"]
     unsaved = f"; not saved, as in Emacs: {paths_in_a_note(buffers)}" if buffers else ""
     return f"{about}{unsaved}\n"
 
 
 def _written(patch: Patch, limit: int, asked: Arguments, context: Context) -> tuple[str, str]:
     """`patch` in the text and in the data: the hunks that fit in `limit` bytes, or all."""
-    # A name in the head could forge a row: it has escapes for everything invisible.
-    head, hunks = visible(_in_text(patch.head)), list(map(_in_text, patch.hunks))
+    head, *hunks = (
+        CONTROLS.sub(escaped, part.decode("utf-8", "replace"))
+        for part in (patch.head, *patch.hunks)
+    )
+    head = visible(head)  # a name in it could forge a row
     remedy = ": context_lines=0 shows more" * bool(asked.context_lines)
     remedy += context.hint(", {} shows the file", "workspace/read_file")
 
@@ -155,15 +154,6 @@ def _written(patch: Patch, limit: int, asked: Arguments, context: Context) -> tu
         text, kept = "".join((head, *hunks)), len(hunks)
     shown = replace(patch, hunks=patch.hunks[:kept])
     return text, shown.text.decode("utf-8", "surrogateescape")
-
-
-def _counts(patch: Patch) -> str:
-    return " (binary)" if patch.added is None else f" +{patch.added} -{patch.removed}"
-
-
-def _in_text(patch: bytes) -> str:
-    """`patch` with escapes for controls."""
-    return CONTROLS.sub(escaped, patch.decode("utf-8", "replace"))
 
 
 TOOL = Tool(

@@ -2,10 +2,7 @@
 
     a1b2c3d 2026-11-02 Ada: Read the index (3 files +12 -3)
 
-The lines that a commit adds and removes are counted here, from git's objects, as nothing that the
-repository names is run (contract 008). With `lines`, the answer says which commit wrote them:
-
-    12-15 a1b2c3d 2026-11-02 Ada: Read the index
+With `lines`, the answer says which commit wrote them: `12-15 a1b2c3d 2026-11-02 Ada: Read ...`.
 """
 
 import re
@@ -23,7 +20,6 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES = 1 << 18
 MAX_COMMITS, MAX_OFFSET, MAX_LINES = 200, 1_000_000_000, 10_000
 MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
-_SHORT = 7
 _OR_EARLIER = "[each is this commit, or an earlier commit, which this shallow clone has not]\n"
 _UNCOUNTED = "[git could not count the lines: it has not all files here, or it takes too long]\n"
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
@@ -52,20 +48,19 @@ def run(asked: Arguments, context: Context) -> Result:
         problem = f"must be a printable text of at most {MAX_GREP} characters"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'grep' {problem}")
     span = None if asked.lines is None else _span(asked.lines)
-    with work_tree_at(asked.path, context) as (work_tree, below):
+    with work_tree_at(asked.path, context) as (tree, below):
+        ref, is_shallow = commit_named(asked.ref, "ref", tree), tree.repository.is_shallow
         if span:
-            return _writers(asked, work_tree, below, span, context)
-        ref = commit_named(asked.ref, "ref", work_tree)
+            return _writers(asked, tree, (ref, below), span, context)
+        most = asked.max_commits + 1  # one more tells whether there is more
         listed, counted = list[Commit](), True
         if ref:
-            most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
             listed, counted = commits(
-                work_tree.repository, ref, below, grep=grep, most=most, skip=skip
+                tree.repository, ref, below, grep=grep, most=most, skip=asked.offset
             )
         if not listed and below:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
-        is_shallow = work_tree.repository.is_shallow
     about = "" if asked.path in (".", "") else f" of {show(asked.path)}"
     head = "" if listed else f"No {'more ' * bool(asked.offset)}commits{about}\n"
     rows = [_row(one) for one in listed[: asked.max_commits]]
@@ -73,20 +68,17 @@ def run(asked: Arguments, context: Context) -> Result:
         rows.append("[earlier commits are not here: this is a shallow clone]\n")
 
     def end(shown: int) -> str:
-        more = f"[more: offset={asked.offset + shown}]\n"
-        return _UNCOUNTED * (not counted) + more * (shown < len(listed))
+        more = f"[more: offset={asked.offset + shown}]\n" * (shown < len(listed))
+        return _UNCOUNTED * (not counted) + more
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     more = shown < len(listed)
-    return Result(
-        text=text,
-        data={
-            "commits": [asdict(one) for one in listed[:shown]],
-            "truncated": more,
-            "next_offset": asked.offset + shown if more else None,
-        },
-        truncated=more,
-    )
+    data = {
+        "commits": [asdict(one) for one in listed[:shown]],
+        "truncated": more,
+        "next_offset": asked.offset + shown if more else None,
+    }
+    return Result(text=text, data=data, truncated=more)
 
 
 def _span(lines: str) -> tuple[int, int]:
@@ -101,11 +93,11 @@ def _span(lines: str) -> tuple[int, int]:
 
 
 def _writers(
-    asked: Arguments, tree: WorkTree, below: str, span: tuple[int, int], context: Context
+    asked: Arguments, tree: WorkTree, at: tuple[str, str], span: tuple[int, int], context: Context
 ) -> Result:
-    """Who wrote the lines of the `span`, as of the commit that is asked for."""
-    first, last = span
-    if not (ref := commit_named(asked.ref, "ref", tree)):
+    """Who wrote the lines of the `span`, of the path and as of the commit that are asked for."""
+    (ref, below), (first, last) = at, span
+    if not ref:
         raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
     try:
         found = blame(tree.repository, ref, (tree.inside + below).rstrip("/"), first, last)
@@ -138,7 +130,7 @@ def _row(commit: Commit) -> str:
     counts = ""
     if commit.files is not None:
         counts = f" ({plural(commit.files, 'file')} +{commit.added} -{commit.removed})"
-    return f"{commit.oid[:_SHORT]} {commit.date} {author}: {subject}{counts}\n"
+    return f"{commit.oid[:7]} {commit.date} {author}: {subject}{counts}\n"
 
 
 TOOL = Tool(

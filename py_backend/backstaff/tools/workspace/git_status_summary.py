@@ -8,11 +8,9 @@ The text names the paths from the workspace on, with git's letters. Beyond the c
 the files whose text in Emacs differs from the disk.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backstaff.changes.status import Status, branch_line, status_of
-from backstaff.changes.work_tree import WorkTree, opened
+from backstaff.changes.work_tree import WorkTree, opened, status_of
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import quote, show
@@ -53,50 +51,48 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, arguments.cwd, context) from error
 
 
-def _groups(status: Status, prefix: str, unsaved: Sequence[str]) -> dict[str, list[str]]:
-    """The rows of the text by their headings; `prefix` is before the paths of the `status`."""
-    groups: dict[str, list[str]] = {"conflicts": [], "staged": [], "changed": []}
-    for row in status.rows:
-        if "U" in row.letters or row.letters in ("AA", "DD"):
-            groups["conflicts"].append(f"{row.letters} {show(prefix + row.path)}")
-            continue
-        for group, letter in zip(("staged", "changed"), row.letters, strict=True):
-            before = f"{show(prefix + row.source)} -> " if letter in "RC" else ""
-            groups[group] += [f"{letter} {before}{show(prefix + row.path)}"] * (letter != " ")
-    undecided = "undecided, as a filter would have to run, or they cannot be read"
-    return groups | {
-        "untracked": [show(prefix + path) for path in status.untracked],
-        "changed in Emacs, not saved": [show(path) for path in unsaved],
-        undecided: [show(prefix + path) for path in status.undecided],
-    }
-
-
 def _result(work_tree: WorkTree, context: Context) -> Result:
-    prefix, repository = work_tree.base.prefix, work_tree.repository
-    status, line = status_of(work_tree), branch_line(work_tree)
+    prefix, repository, status = work_tree.base.prefix, work_tree.repository, status_of(work_tree)
     unsaved = sorted(path for path in context.unsaved if path.startswith(prefix))
+    undecided = [prefix + path for path in status.undecided]
     # No name of a branch has two dots or a blank.
-    told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
+    told = status.raw.partition("\n")[0].removeprefix("## ").removeprefix("No commits yet on ")
     branch, _, followed = told.partition("...")
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
 
-    lines = []
-    for name, rows in _groups(status, prefix, unsaved).items():
-        lines += [f"{name}: {len(rows)}\n", *(f"  {row}\n" for row in rows)] * bool(rows)
+    groups: dict[str, list[str]] = {"conflicts": [], "staged": [], "changed": [], "untracked": []}
+    for letters, name, source in status.rows:
+        path = show(prefix + name)
+        if letters == "??":
+            groups["untracked"].append(path)
+        elif "U" in letters or letters in ("AA", "DD"):
+            groups["conflicts"].append(f"{letters} {path}")
+        else:
+            for group, letter in zip(("staged", "changed"), letters, strict=True):
+                before = f"{show(prefix + source)} -> " if letter in "RC" else ""
+                groups[group] += [f"{letter} {before}{path}"] * (letter != " ")
+    groups["changed in Emacs, not saved"] = list(map(show, unsaved))
+    of_undecided = "undecided, as a filter would have to run, or they cannot be read"
+    groups[of_undecided] = list(map(show, undecided))
+    lines = list[str]()
+    for group, rows in groups.items():
+        lines += [f"{group}: {len(rows)}\n", *(f"  {row}\n" for row in rows)] * bool(rows)
+
     head = "On no branch (detached HEAD)" if is_detached else f"On {show(branch)}"
     if upstream:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
     head += "" if repository.head else ", no commit yet"
     head += "\n" if lines else ", nothing changed\n"
     own = "[.git/info/attributes does not count here]\n" * repository.has_own_attributes
+    is_tracked = unsaved or any(row.letters != "??" for row in status.rows)
 
     def end(count: int) -> str:
         if left := len(lines) - count:
             lists = context.hint(': {} with output="files" and a path', "workspace/git_diff")
             return f"[{plural(left, 'more line')}{lists}]\n"
         diff = context.hint("[{} has the lines of tracked files]\n", "workspace/git_diff")
-        return own + diff * bool(status.rows or unsaved)
+        return own + diff * bool(is_tracked)
 
     text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
@@ -104,9 +100,9 @@ def _result(work_tree: WorkTree, context: Context) -> Result:
         data={
             "repository_root": repository.top.path,
             "branch": None if is_detached else branch,
-            "raw": status.raw(line, work_tree.inside),
+            "raw": status.raw,
             "unsaved": unsaved,
-            "undecided": [prefix + path for path in status.undecided],
+            "undecided": undecided,
         },
         truncated=count < len(lines),
     )
