@@ -20,58 +20,66 @@ class Code:
 
     def __init__(self, text: str, language: Language) -> None:
         self.source, self.language = text.replace("\0", " ").replace("\f", " "), language
-        self.unclosed = set[re.Pattern[str]]()
+        self.unclosed: set[re.Pattern[str]] = set()
         """Ends that the text has not: looking for them again would take quadratic time."""
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
         self.bodies = [*map(str.strip, self.lines)]
         self.starts = [*accumulate(map(add, map(len, self.lines), repeat(1)), initial=0)]
-        self.closing = dict[int, int]()
+        self.closing: dict[int, int] = {}
         """The places of braces, each with that of its partner."""
-        opened, place = list[int](), 0
-        for part in self.text.split("{") if language.end == "{" else ():
-            at = part.find("}")
-            while at >= 0:
-                if opened:
-                    self.closing[opened.pop()] = place + at
-                at = part.find("}", at + 1)
-            place += len(part) + 1
-            opened.append(place - 1)
+        find, unclosed = self.text.find, list[int]()
+        opening, closing = find("{"), find("}") if language.end == "{" else -1
+        while closing >= 0:
+            while 0 <= opening < closing:
+                unclosed.append(opening)
+                opening = find("{", opening + 1)
+            if unclosed:
+                self.closing[unclosed.pop()] = closing
+            closing = find("}", closing + 1)
 
     # One loop over the tokens, because a function for each would take twice the time.
-    def _hidden(self) -> list[str]:  # noqa: C901
+    def _hidden(self) -> list[str]:  # noqa: C901, PLR0912
         """Return the parts of `text`."""
-        text, language, parts = self.source, self.language, list[str]()
+        text, language, parts = self.source, self.language, [""]
         place, limit, line_end, below = 0, len(text), -1, -1
-        closers, has_here = dict[str, re.Pattern[str]](), "<<" in text
-        while (found := language.token(text, place, limit)) or limit < len(text):
-            if not found:  # `below` the line stands a here-document
+        closers: dict[str, re.Pattern[str]] = {}
+        has_here = language.here_document and "<<" in text
+        while place < len(text):
+            for found in language.tokens(text, place, limit):
+                start, end = found.span()
+                if not (kind := found.lastgroup):  # a string on one line, as most are
+                    parts += text[place:start], f'"{"_" * (end - start - 2)}"'[: end - start]
+                    place = end
+                    continue
+                if is_long := (kind := kind[0]) in "hl":
+                    if has_here and start > line_end:
+                        line_end = (text.find("\n", start) + 1 or len(text) + 1) - 1
+                        if (below := self._here_documents(start, line_end)) > 0:
+                            limit = line_end
+                    if kind == "l":
+                        if (mark := found[0]) not in closers:
+                            closers[mark] = language.closer(found)
+                        if (after := self._after(closers[mark], end)) < 0:
+                            kind = "h"
+                        else:  # a comment begins with `/*`, `--`, `=` or `#|`
+                            kind, end = "c" if mark[0] in "/-=#" and mark[-1] != '"' else "", after
+                    if end > limit:
+                        end, limit = max(end, below), len(text)
+                lines = text.count("\n", start, end)
+                width = (text.find("\n", start) if lines else end) - start
+                hidden = " " * width if kind == "c" else f'"{"_" * (width - 2)}"'[:width]
+                hidden += ("\n\f" if kind == "c" else "\n\0") * lines
+                parts += text[place:start], text[start:end] if kind == "h" else hidden
+                place = end
+                if is_long:
+                    break
+            else:
+                if limit == len(text):
+                    break
+                # `below` the line stands a here-document
                 parts.append(text[place:limit] + "\n\0" * text.count("\n", limit, below))
                 place, limit = below, len(text)
-                continue
-            (start, end), kind = found.span(), (found.lastgroup or " ")[0]
-            if kind in "hl" and language.here_document and has_here and start > line_end:
-                line_end = (text.find("\n", start) + 1 or len(text) + 1) - 1
-                if (below := self._here_documents(start, line_end)) > 0:
-                    limit = line_end
-            if kind == "l":
-                if (mark := found[0]) not in closers:
-                    closers[mark] = language.closer(found)
-                if (after := self._after(closers[mark], end)) < 0:
-                    kind = "h"
-                else:  # a comment begins with `/*`, `--`, `=` or `#|`
-                    kind, end = "c" if mark[0] in "/-=#" and mark[-1] != '"' else kind, after
-            if end > limit:
-                end, limit = max(end, below), len(text)
-            hidden = text[start:end]
-            lines = hidden.count("\n") if "\n" in hidden else 0
-            width = hidden.find("\n") if lines else end - start
-            if kind == "c":
-                hidden = " " * width + "\n\f" * lines
-            elif kind != "h":
-                hidden = '"' + "_" * (width - 2) + '"' * (width > 1) + "\n\0" * lines
-            parts += text[place:start], hidden
-            place = end
         return [*parts, text[place:]]
 
     def _after(self, end: re.Pattern[str], place: int) -> int:
@@ -85,15 +93,12 @@ class Code:
         return -1
 
     def _here_documents(self, start: int, line_end: int) -> int:
-        """Return the end of the here-documents that begin on the line from `start` on; or -1.
-
-        The text of each begins behind that of the one before it.
-        """
+        """Return the end of the here-documents that begin on the line from `start` on; or -1."""
         after = -1
         begun = finder(self.language.here_document)
         for found in begun(self.source, start, min(line_end, start + 1000)):
             word = re.escape(re.sub(r"[\\\"']", "", found["word"]).strip())
             blanks = "" if found["indented"] is None else "[ \t]*+"
             end = re.compile(rf"(\n{blanks}{word}[;,)\]]*+[ \t]*+$)", re.MULTILINE)
-            after = max(after, self._after(end, max(line_end, after)))
+            after = max(after, self._after(end, max(line_end, after)))  # one behind the other
         return after

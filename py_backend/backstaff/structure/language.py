@@ -22,8 +22,8 @@ Match = Callable[..., re.Match[str] | None]
 MODIFIERS = (
     r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
     r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
-    r" const(?!\s++class) constexpr consuming convenience data declare default distributed"
-    r" dynamic(?=\s++(?:func|init)) expect explicit export"
+    r" const(?!\s++(?:class|[\w$]++\s*+=)) constexpr consuming convenience data declare default"
+    r" distributed dynamic(?=\s++(?:func|init)) expect explicit export"
     r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
     r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
     r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
@@ -102,7 +102,8 @@ class Language:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
         attributes = self.attributes or "(?!)"
-        before = rf"(?:(?:{_MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
+        calls = r"(?![\w$]++(?:\.[\w$.]*+[(,;]|\(\"))" * self.bare
+        before = rf"{calls}(?:(?:{_MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
@@ -112,13 +113,13 @@ class Language:
         return re.compile(f"{escape}|{end}()" if escape else f"{end}()", re.DOTALL)
 
     @cached_property
-    def token(self) -> Match:
-        """Finds the next token that hides brackets and words.
+    def tokens(self) -> Callable[..., Iterator[re.Match[str]]]:
+        """Finds the tokens that hide brackets and words.
 
         The name of its last group begins with `c` for a comment, with `h` for the mark of a
         here-document, and with `l` for that of a token that may go on over lines, whose number
-        follows. Each alternative begins with a character, because `re` finds these many times
-        faster.
+        follows. One without a group is a string or the like on one line. Each alternative begins
+        with a character, because `re` finds these many times faster.
         """
         long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.long)}
         single = {begin: escape for begin, _, escape in self.long if len(begin) == 1}
@@ -137,7 +138,7 @@ class Language:
             ),
             "<<(?P<h>)" * bool(self.here_document),
         ]
-        return re.compile("|".join(filter(None, parts))).search
+        return re.compile("|".join(filter(None, parts))).finditer
 
 
 @cache

@@ -73,8 +73,8 @@ _RESULT = r"\s*+(?::[^=]*+)?=>"
 _FUNCTION = piece(r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
     rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
     "function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<")
-_TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
-_TYPE = r"\s*+:(?:[^=({]|=>)*"
+_TARGET = piece(r"(?>(?:[\w$]++!?\.|\([^()]*+\)\.)*)#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
+_TYPE = r"\s*+:(?:[^=({]++|=>)*"
 
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     rule(r"(function)\b\s*+\*?+\s*+([\w$]++)", {"function a() {": "a", "function* b() {": "b", "function *c(": "c"}),
@@ -85,7 +85,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
     rule(r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
          {"const A = class {": "A", "a.B = class extends C {": "a.B"}),
-    rule(rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
+    rule(rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]++|=>)*)?=\s*+{_FUNCTION}|\s*+:(?=.*+(?<=[<({{]))(?:[^=]++|=>)*$)",
          {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"}),
     rule(r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
          rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
@@ -94,15 +94,15 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
          {"a: function () {": "a", "b: async (c) => {": "b"}),
     ), attributes=AT_SIGN, bare=True,
     shape=rf"()(?!(?:if|for|while|switch)\b)[*# ]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
-    rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
+    rf"(?>{PARENTHESES}|\()(?:(?<=\))\s*+(?:[{{:;]|$)|(?<=\()(?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE, BLOCK), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
-    words=r"function class~ interface~ type~ => \)~?\{",
+    words=r"function class~ interface~ type~ =>(?!~\{\n) \)~?\{(?!\n)",
     no_body=r"type |(?s:.*+)(?:(?<=[:|&<,?(=])|(?<=\bis)|(?<=\bextends)|(?<=\bkeyof)|(?<=\breadonly))")
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
-_PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|/|[^\\\n/]++)*|'(?<=\d')(?=\d)"
+_PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|/|[^\\\n/]++)*(?P<p>)|'(?<=\d')(?=\d)"
 _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
@@ -252,11 +252,7 @@ _FIRST_LINE = re.compile(r"#!.*|.*-\*-.*-\*-")
 
 
 def language_of(path: str, text: str) -> str:
-    """Return the language of `text`, the file `path`, by its name, else by its first line.
-
-    The first line says it by an interpreter, or by a mode of Emacs. Return "" if neither says it,
-    or if the text is too large.
-    """
+    """Return the language of `text`, the file `path`, by its name or first line, or ""."""
     if len(text) > MAX_LINES and (len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES):
         return ""
     stem, _, extension = path.rpartition("/")[2].rpartition(".")

@@ -22,13 +22,18 @@ LONGEST_NAME = 50
 """Number of characters before a brace that are looked at."""
 _HEADS = '\0"{)]>:,=?|&.-<'
 """Beginnings of lines that go on with a head."""
-_SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
-"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`. It begins with a
-set of characters, because `re` finds these many times faster."""
+_PLAIN, _EQUALS = r"[^][(){};\n=]*+", r"=(?:(?<=[=!<>]=)|(?<![=!<>]=)(?==))(?!>)"
+_NO_SIGNS = rf"{_PLAIN}(?:(?:\([^][(){{}}\n]*+\)|{_EQUALS}){_PLAIN})*"
+"""A part of a head without signs; `(a, b)`, `==` and `<=` are none."""
+_SIGN = r"[][){};\n]|\((?![^][(){}\n]*+\))|=>|=(?<![=!<>]=)(?!=)"
+_SIGNS = [re.compile(f"{_NO_SIGNS}(?:{begin}{_SIGN})") for begin in (r"\n\s*+\{|", "")]
+"""The first sign in a head, which may be a brace below, and the next one."""
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
 _PARTS = frozenset(("", "namespace"))
 """Kinds that have functions as the text has them."""
+_HOLDERS = (CONTAINERS | _PARTS, CONTAINERS - _PARTS)
+"""Kinds of definitions with functions that no keyword begins; the second where those are `bare`."""
 _TYPES = ("struct", "union", "enum", "class")
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
 _NO_NAMES = frozenset(
@@ -54,7 +59,6 @@ _AFTER_MACRO = re.compile(
 _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
 _ARGUMENTS = re.compile(r"<(?:[^<>]++|<(?:[^<>]++|<[^<>]*+>)*>)*>")
-"""The arguments of a template or a generic type."""
 _CLOSED = re.compile(PARENTHESES)
 
 
@@ -88,8 +92,7 @@ class Walk:
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.is_attribute = matcher("|".join(filter(None, (language.above, language.attributes))))
         self.no_body, self.goes_on = matcher(language.no_body), matcher(language.goes_on)
-        self.holders = CONTAINERS - _PARTS if language.bare else CONTAINERS | _PARTS
-        """Kinds of definitions with functions that no keyword begins."""
+        self.holders = _HOLDERS[language.bare]
         self.found, self.beyond = list[Block](), 0
         """Lines above this one belong to a head, and define nothing."""
 
@@ -100,21 +103,19 @@ class Walk:
 
     def comments(self) -> list[tuple[int, int]]:
         """Return the first and the last line of each run of comments and docstrings."""
-        result = list[tuple[int, int]]()
-        # A string on a line of its own is a docstring, where no brackets are.
-        marks = "\"'\0" if not self.language.end else ""
+        first, last = [0], [-1]
+        marks = "\"'\0" if not self.language.end else ""  # no brackets: a string is a docstring
         for at in [at for at, body in enumerate(self.code.bodies) if not body or body[0] in marks]:
-            mark = self.code.lines[at][:1]
-            goes_on = bool(result) and result[-1][1] == at
-            if (goes_on and mark and mark in "\0\f") or (mark != "\0" and self.lines[at].strip()):
-                result.append((result.pop()[0] if goes_on else at + 1, at + 1))
-        return result
+            mark, goes_on = self.code.lines[at][:1], at == last[-1]
+            if (goes_on and mark in ("\0", "\f")) or (mark != "\0" and self.lines[at].strip()):
+                if not goes_on:
+                    first.append(at + 1)
+                    last.append(0)
+                last[-1] = at + 1
+        return [*zip(first, last, strict=True)][1:]
 
     def _likely(self) -> Sequence[int]:
-        """Return the lines that may begin a definition; all if no words are known.
-
-        The last one is behind the text.
-        """
+        """Return the lines that may begin a definition, all without `words`; one is behind them."""
         code, language, starts = self.code, self.language, self.code.starts
         if not language.words:
             return range(len(starts))
@@ -122,13 +123,14 @@ class Walk:
         lines = {bisect_right(starts, one.start()) - 1 for each in find for one in each(code.text)}
         if ends := language.ends:
             ended = [(at, body) for at, body in enumerate(code.bodies) if body and body[-1] in ends]
+            ended = [one for one in ended if one[1][0] not in ")}.{" and one[1][:3] != "if "]
             lines.update(at for at, body in ended if "(" in body or not body.endswith((",", "= {")))
         return sorted({len(starts) - 1, *lines})
 
-    def _by_braces(self, budget: Budget) -> None:
+    def _by_braces(self, budget: Budget) -> None:  # noqa: C901  # a call for each line takes long
         code, language, stack = self.code, self.language, self.stack
         bodies, starts, likely = code.bodies, code.starts, self._likely()
-        at = looked_at = next_likely = 0
+        at, looked_at, next_likely, end = 0, 0, 0, -1
         while at < len(bodies):
             if not (body := bodies[at]):
                 at += 1
@@ -136,22 +138,25 @@ class Walk:
             if at >= looked_at:
                 budget.check()
                 looked_at = at + STRIDE
-            while starts[at] > stack[-1].end:
-                stack.pop()
+            if starts[at] > end:
+                while starts[at] > stack[-1].end:
+                    stack.pop()
+                top, end = stack[-1], stack[-1].end
+                is_holder = language.shape and top.kind in self.holders
             while likely[next_likely] < at:
                 next_likely += 1
-            top, to_take = stack[-1], at == likely[next_likely]
-            if not to_take and language.shape and top.kind in self.holders:
-                is_over = language.of_c and body[-1] == ";" and "{" not in body
-                to_take = not is_over and ("(" in body or body[-1] == "{" != body)
-            elif not to_take and (top.name or not top.line):
-                # Most lines stand in the midst of a function, and define nothing.
-                at = likely[next_likely]
-                at = at if starts[at] <= top.end else bisect_right(starts, top.end)
-                continue
-            else:
-                to_take = True
-            at = self._take(at, body) if to_take else at + 1
+            if at != likely[next_likely]:
+                if is_holder:
+                    may_be_one = "(" in body or body[-1] == "{" != body
+                    if not may_be_one or (language.of_c and body[-1] == ";" and "{" not in body):
+                        at += 1
+                        continue
+                elif top.name or not top.line:
+                    # Most lines stand in the midst of a function, and define nothing.
+                    at = likely[next_likely]
+                    at = at if starts[at] <= end else bisect_right(starts, end)
+                    continue
+            at, end = self._take(at, body), -1
 
     def _by_indentation(self, budget: Budget) -> None:
         code, stack, last, likely = self.code, self.stack, 0, {*self._likely()}
@@ -183,35 +188,28 @@ class Walk:
         return len(line[: min(first, LONGEST)].expandtabs()) if line[0] == "\t" else first
 
     # A definition begins in one of four ways, and ends in one of two.
-    def _take(self, at: int, body: str) -> int:  # noqa: C901, PLR0912
-        """Put the definition that `body`, the `at`-th line, begins, if any, on the stack.
-
-        Return the next line that may begin one.
-        """
+    def _take(self, at: int, body: str) -> int:  # noqa: C901
+        """Put what `body`, line `at`, defines on the stack; return the next line to look at."""
         language, code, owner, body = self.language, self.code, self.stack[-1], body[:LONGEST]
         if language.bare and body[-1] == "=" and at + 1 < len(code.bodies):
             body = f"{body} {code.bodies[at + 1]}"  # a function may begin there
         kind, name, is_known, needs_body, begin = "", "", False, False, 0
-        if found := language.rule(body):
+        if (found := language.rule(body)) and found.lastgroup == "shape":
+            kind, name = self._shaped(at, body, begin := found.start("shape"), found["shape"])
+            is_known = bool(name)
+            needs_body = language.of_c or owner.kind not in self.holders
+        elif found:
             kind, name = found.group((group := found.lastindex or 0) - 1, group)
             is_known, begin = name != "(" or not owner.kind, found.start(group)
-            if found.lastgroup == "shape":
-                kind, name = self._shaped(at, body, found, owner)
-                is_known = bool(name)
-                needs_body = language.of_c or owner.kind not in self.holders
-            elif found.lastgroup == "group":
+            needs_body = kind.startswith(_TYPES) if language.of_c else language.bare and not kind
+            if found.lastgroup == "group":
                 kind, is_known = "type", owner.kind == "type" and not owner.name
-            else:
-                needs_body = (
-                    kind.startswith(_TYPES) if language.of_c else language.bare and not kind
-                )
         if not is_known and language.anonymous and body[-1] == "{":
             is_known = owner.kind == "enum" or ("new " in body and body[:-1].rstrip()[-1:] == ")")
             kind, name, begin = "class", "", len(body) - 1
         if not is_known:
             return at + 1
         indent, line, own = self._indent(at), code.lines[at], self.lines[at]
-        place = code.starts[at] + line.find(body[0]) + begin
         if len(line) == len(own):
             own = own[: len(line.rstrip())]
             if '"' in name:
@@ -220,9 +218,11 @@ class Walk:
         about = (found and "owner" in found.re.groupindex and found["owner"]) or ""
         block = Block(name, kind or "function", at + 1, 0, own.strip(), about, indent=indent)
         if language.end == "{":
+            place = code.starts[at] + line.find(body[0]) + begin
             if not self._extend(block, at, indent, place) and needs_body:
                 return max(at + 1, self.beyond)
-            if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
+            is_long = block.opened >= code.starts[at + 1]
+            if is_long and (language.of_c or kind in CONTAINERS):  # else a parameter may be one
                 self.beyond = max(self.beyond, bisect_right(code.starts, block.opened) - 1)
             if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                 block.name = named[1]
@@ -232,9 +232,9 @@ class Walk:
         self.stack.append(block)
         return max(at + 1, self.beyond)
 
-    def _shaped(self, at: int, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
+    def _shaped(self, at: int, body: str, begin: int, name: str) -> tuple[str, str]:
         """Return the kind and the name of the function without a keyword; none if it is none."""
-        language, name = self.language, found["shape"]
+        language, owner = self.language, self.stack[-1]
         is_member, is_top, of_c = owner.kind in self.holders, owner.kind in _PARTS, language.of_c
         if language.bare:
             is_one = is_member or (name not in _NO_NAMES and body[-1] in "({},")
@@ -242,25 +242,24 @@ class Walk:
         is_known = (is_member and (of_c or not is_top)) or (language.local and not is_member)
         if not is_known or (is_top and body[-1] == ";"):
             return "", ""
-        about = owner.name.partition("<")[0].rpartition("::")[2]
-        text = body[found.start("shape") :]
-        if owner.kind == "record" and text == f"{about} {{":
-            return "method", about  # a constructor of Java without parameters
-        above = self.code.bodies[at - 1]
-        has_type = is_member and above[-1:] not in ";{}:," and bool(_TYPE.match(above))
-        name = _typed_name(text, about, has_type=has_type or (of_c and is_top), of_c=of_c)
+        text = body[begin:]
+        if owner.kind == "record" and text == f"{owner.name.partition('<')[0]} {{":
+            return "method", text[:-2]  # a constructor of Java without parameters
+        above = "int" if of_c and is_top else self.code.bodies[at - 1] if is_member else ""
+        name = _typed_name(text, owner.name, above, of_c=of_c)
         return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
         """Find the end of `block`, whose head goes on at `place`; return True if it has a body."""
-        code, text, no_body = self.code, self.code.text, self.no_body
+        code, text, bodies, no_body = self.code, self.code.text, self.code.bodies, self.no_body
         start, left, depth, is_value, is_over = place, MAX_HEAD, 0, False, False
-        while not is_over and (found := _SIGNS.search(text, place)):
-            sign, place = found[0], found.end() - 1
+        while not is_over and (found := _SIGNS[place > start].match(text, place)):
+            sign = text[(place := found.end() - 1)]
             if sign == "{":
                 before = text[max(start, place - LONGEST_NAME) : place].rstrip()
-                if not (depth or is_value or no_body(f"{block.kind} {before}")):
+                may_be_body = before[-1:] == ")" or not no_body(f"{block.kind} {before}")
+                if may_be_body and not (depth or is_value):
                     block.opened, block.end = place, code.closing.get(place, len(text))
                     return True
                 place = code.closing.get(place, len(text))
@@ -276,22 +275,18 @@ class Walk:
                 is_over = True
             elif sign == "\n":
                 left -= 1
-                below = bisect_right(code.starts, place)
-                at = next((at for at in range(below, len(code.bodies)) if code.bodies[at]), 0)
-                is_over = not (left and at)
-                if not (
-                    is_over or depth or code.bodies[at][0] in _HEADS or self._indent(at) > indent
-                ):
-                    more = self.goes_on(code.bodies[at])
+                below = at = bisect_right(code.starts, place)
+                while at < len(bodies) and not bodies[at]:
+                    at += 1
+                is_over = not left or at == len(bodies)
+                if not (is_over or depth or bodies[at][0] in _HEADS or self._indent(at) > indent):
+                    more = self.goes_on(bodies[at])
                     is_over = not more or block.kind in more[0]  # it is another constructor
                 if not left and below - line <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = below
-            elif depth or sign[0] in "(;":
-                pass  # it is in a type
-            elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
-                is_value, block.opened = True, place
-            else:
-                is_value, block.opened = False, -1
+            elif not depth:  # `=` or `=>`; else it is in a type
+                is_value = sign == ">" or block.kind in _VALUES
+                block.opened = place if is_value else -1
             place += 1
         block.end = place - 2 if is_over else len(text) - 1
         while block.end > start and text[block.end] in " \n\t\0":
@@ -309,7 +304,7 @@ class Walk:
             if body[:1] == "\0":
                 continue
             if not body:  # a comment, or the end
-                if not self.lines[at].strip() and not code.lines[at].startswith("\f"):
+                if code.lines[at][:1] != "\f" and not self.lines[at].strip():
                     break
                 first = first if within else at + 1
                 continue
@@ -326,32 +321,35 @@ class Walk:
         return first
 
 
-def _typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
+def _typed_name(text: str, owner: str, above: str, *, of_c: bool) -> str:
     """Return the name of the function with a type before it: `List<T> name(int x) {`; or "".
 
-    `text` is a line behind its attributes and modifiers. `owner` is the name of the type around it,
-    and of its constructors. With `has_type` the line needs no type before the name, because the
-    line above has it. Macros are those `of_c`.
+    `text` is a line behind its attributes and modifiers, and the line `above` may have the type.
+    `owner` is the name of the type around it, and of its constructors. Macros are those `of_c`.
     """
     head, _, rest = text.partition("(")
-    if found := _OPERATOR.search(head):
+    if "operator" in head and (found := _OPERATOR.search(head)):
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`
         return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
     if "<" in head:  # a tuple may be an argument of a type
         text = _ARGUMENTS.sub("", text)
         head, _, rest = text.partition("(")
-    words = head.split()
-    arguments = len(words) <= of_c and words != [owner] and _CLOSED.match(text, len(head))
-    if arguments and _AFTER_MACRO.match(text, arguments.end()):
-        return _typed_name(text[arguments.end() :], owner, has_type=True, of_c=False)
-    if of_c and words and (found := _POINTER.match(rest)):
+    words, arguments = head.split(), None
+    if len(words) < 2:  # noqa: PLR2004
+        owner = owner.partition("<")[0].rpartition("::")[2]
+        if len(words) <= of_c and words != [owner]:
+            arguments = _CLOSED.match(text, len(head))
+        if arguments and _AFTER_MACRO.match(text, arguments.end()):
+            return _typed_name(text[arguments.end() :], owner, "int", of_c=False)
+    if of_c and words and rest[:1] in "* \t" and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]
     if not words or words[0] in _NO_NAMES or _FOREIGN.search(head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")
-    is_macro = of_c and len(words) == 1 and words[0].isidentifier() and words[0].isupper()
-    if is_macro and last != owner:
+    is_typed = len(words) > 1 or last == owner
+    if of_c and not is_typed and words[0].isidentifier() and words[0].isupper():
         return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
-    is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
-    return name if last.isidentifier() and (is_typed or last == owner) else ""
+    is_typed = is_typed or words[0][0] in "*&" or "::" in name
+    is_typed = is_typed or (above[-1:] not in ";{}:," and bool(_TYPE.match(above)))
+    return name if is_typed and last.isidentifier() else ""
