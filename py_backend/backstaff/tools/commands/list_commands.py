@@ -18,7 +18,6 @@ from backstaff.tools.commands._commands import (
     TABLE,
     Command,
     Settings,
-    faults,
     notes,
     open_directories,
     read_commands,
@@ -53,8 +52,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    warnings += faults(page)
-    told = bracketed(notes(warnings, complete=complete))
+    told = bracketed(notes(warnings, page, complete=complete))
 
     def end(shown: int) -> str:
         missing, following, cut_off = len(page) - shown, {"page": number + 1, "page_size": size}, ""
