@@ -61,7 +61,7 @@ WIDTH = 1000
 """Maximum number of characters of a line in an answer; a longer one is cut around the match."""
 HEAD = 8192
 """Number of bytes at the start in which a NUL marks a file as binary."""
-TOGETHER = 1 << 16
+TOGETHER = 1 << 18
 """Number of bytes of texts that are searched at once: a long text is found in twice as fast."""
 ANSWERED = 1 << 20
 """Number of bytes of texts and matches after which a job ends."""
@@ -256,7 +256,7 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
     joined = b"\n".join(texts)
     has_marks = any(one.startswith(BOM_UTF8) for one in texts)
     try:
-        is_plain = joined.isascii() or bool(joined.decode())
+        is_plain = all(one.isascii() or one.decode() for one in texts)
     except UnicodeDecodeError:
         is_plain = False
     if not is_plain or has_marks or b"\0" in joined or b"\r" in joined:
