@@ -253,12 +253,10 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
     A text with a reason is no text, and is empty.
     """
     texts = [one if isinstance(one, bytes) else b"" for one in data]
-    joined = b"\n".join(texts)
-    has_marks = any(one.startswith(BOM_UTF8) for one in texts)
-    try:
+    joined, is_plain = b"\n".join(texts), False
+    with suppress(UnicodeDecodeError):
         is_plain = all(one.isascii() or one.decode() for one in texts)
-    except UnicodeDecodeError:
-        is_plain = False
+    has_marks = any(one.startswith(BOM_UTF8) for one in texts)
     if not is_plain or has_marks or b"\0" in joined or b"\r" in joined:
         data = [judged(one) if isinstance(one, bytes) else one for one in data]
         texts = [one if isinstance(one, bytes) else b"" for one in data]
@@ -313,7 +311,7 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
                 if not left or answered > ANSWERED:
                     yield "done", (first + at + 1, list(likely))
                     return
-        yield "done", (job.paths.count("\0") + 1, list(likely))
+        yield "done", (len(paths), list(likely))
     except re.error as error:
         yield "bad", (error.msg, error.pos)
     except (RecursionError, OverflowError):
