@@ -148,8 +148,8 @@ class Search:
         if self.literals and (not self._has_folded or text.isascii()):
             folded = text.lower() if self.ignore_case else text
             finders = [finder(folded, literal) for literal in self.literals]
-        elif self._run:
-            finders = [partial(_position, self._run, text)]
+        elif run := self._run:
+            finders = [lambda at: match.start() if (match := run.search(text, at)) else -1]
         else:
             return range(len(ends))
         found = set()
@@ -207,12 +207,6 @@ def finder(text: bytes, literal: bytes) -> Callable[[int], int]:
         return place - start if place else -1
 
     return find
-
-
-def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """Return where `regexp` matches in `text` from `at` on, or -1."""
-    found = regexp.search(text, at)
-    return found.start() if found else -1
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:

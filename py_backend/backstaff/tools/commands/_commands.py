@@ -72,7 +72,7 @@ class Command(NamedTuple):
 
     @property
     def last_modified(self) -> str:
-        """The time in UTC, `2025-11-15T10:00:00.000Z`."""
+        """The time in UTC."""
         return utc(self.stamp[0])
 
     def order(self) -> tuple[str, str]:
@@ -124,7 +124,7 @@ class Directory(NamedTuple):
         """Return the command `name`, and what `read` does. Raises `PathError`."""
         path, content = self.read(name, most)
         status, head = content.status, _head(content.first(MAX_BYTES))
-        label = f"{self.label.rstrip('/')}/{self.files[name]}"
+        label = f"{self.label}/{self.files[name]}"
         return Command(name, label, path, status.st_size, stamp_of(status), *head), content
 
 
@@ -155,11 +155,10 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
                 if not isinstance(error, NotFound):
                     warnings.append(f"Commands directory {problems[-1]}")
             else:
-                directories.append(Directory(label, place, files))
+                directories.append(Directory(label.rstrip("/"), place, files))
         if not directories:
-            problem = (
-                f"Commands directory {', '.join(problems)}" if problems else "No directory is set"
-            )
+            all_of_them = f"Commands directory {', '.join(problems)}"
+            problem = all_of_them if problems else "No directory is set"
             message = f"{problem}; see 'directory' in [tools.{TABLE}]"
             raise ToolError(DIRECTORY_NOT_FOUND, message)
         yield directories, warnings
@@ -202,8 +201,8 @@ def read_commands(
                     command, _ = directory.command(name)
                 except PathError as error:
                     if not is_no_skill(file, error):
-                        label = f"{directory.label.rstrip('/')}/{file}"
-                        warnings.append(f"{quote(label)} is skipped: {error.message}")
+                        label = quote(f"{directory.label}/{file}")
+                        warnings.append(f"{label} is skipped: {error.message}")
                     continue
                 if not is_young(command.stamp, begun):
                     settled[file] = command

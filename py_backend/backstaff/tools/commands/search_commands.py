@@ -67,20 +67,17 @@ def run(arguments: Arguments, context: Context) -> Result:
     complete, matches = not context.budget.expired(), [one for one in found if one.places]
     matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
     searched, best = len(found), matches[:most]
-
     told = notes(warnings, (one.command for one in best), complete=complete)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        remedy = all_told if most == MAX_RESULTS else raised
+        remedy = f"raise max_results (at most {MAX_RESULTS})" if most < MAX_RESULTS else all_told
         told.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
-    last = bracketed(told)
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
     text, shown = cut(
         f"{head} ({searched} searched)\n",
         [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],
-        lambda shown: last + left_out(len(best) - shown, limit, all_told),
+        lambda shown: bracketed(told) + left_out(len(best) - shown, limit, all_told),
         limit,
     )
     results = [
