@@ -130,7 +130,7 @@ def _listed(server: Server, folders: Folders, turns: int) -> dict[str, list[floa
     for _ in range(turns):
         times["heads"].append(seconds(partial(_heads, folders.commands / ".claude" / "commands")))
         times["yaml"].append(seconds(partial(_parsed, folders.commands / ".claude" / "commands")))
-        _commands._HEADS.clear()  # noqa: SLF001  # as in a new server
+        _commands._KEPT.clear()  # noqa: SLF001  # as in a new server
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times

@@ -74,15 +74,9 @@ def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool
     """
     data, most = {"text": text.encode(errors="replace")}, (0, len(text) + 1)
     job = Job(((pattern, ignore_case),), "text", texts=data, output="lines", window=most)
-    asked, numbers = Asked(job, -1), list[int]()
     with Matchers(budget) as matchers:
-        while True:
-            word, value = matchers.answer([asked])
-            if word == "done":
-                return numbers
-            if word == "found":
-                _, _, matches, *_ = value
-                numbers = [match[0] for match in matches]
+        found = [value for word, value in matchers.answers([Asked(job, -1)]) if word == "found"]
+    return [number for _, _, matches, *_ in found for number, *_ in matches]
 
 
 def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
@@ -93,19 +87,18 @@ def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
     budget, definitions = matchers.budget, list[Definition]()
     matchers.budget = budget.at_most(limit)
     try:
-        while True:
-            word, value = matchers.answer(jobs)
-            if word == "done":
-                language, comments = value
-                return Outline(language, definitions, comments=comments)
-            definitions += [Definition(*row) for row in value]
+        for word, value in matchers.answers(jobs):
+            if word == "definitions":
+                definitions += [Definition(*row) for row in value]
+        language, comments = value
+        return Outline(language, definitions, comments=comments)
     except DeadlineExceeded:
         budget.check()
-        matchers.kill(jobs[0])
-        return Outline("", (), "took too long")
+        problem = "took too long"
     except (BadRegexp, NoMatcher):
-        matchers.kill(jobs[0])
-        return Outline("", (), "took too much memory")
+        problem = "took too much memory"
     finally:
         matchers.budget = budget
-        jobs.popleft()
+        asked = jobs.popleft()
+    matchers.kill(asked)
+    return Outline("", (), problem)

@@ -12,7 +12,7 @@ import select
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -77,7 +77,7 @@ class Asked:
     job: Job
     directory: int
     first: int = 0
-    answers: deque[tuple[str, Any]] = field(default_factory=deque)
+    answers: deque[tuple[str, Any] | ToolError | BadRegexp] = field(default_factory=deque)
     is_sent: bool = False
 
 
@@ -128,12 +128,11 @@ class Matchers:
             while len(self.workers) < PROCESSES and (_IDLE or len(_LIVING) < PROCESSES):
                 self.workers.append(_Worker.take())
 
-    def answer(self, jobs: Iterable[Asked]) -> tuple[str, Any]:
+    def answer(self, jobs: Sequence[Asked]) -> tuple[str, Any]:
         """Return the next answer about the first of `jobs`, and let processes work on all of them.
 
         Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`.
         """
-        jobs = list(jobs)
         while not jobs[0].answers:
             self.budget.check()
             # The others do not wait for a process that starts.
@@ -142,12 +141,17 @@ class Matchers:
             for worker, asked in zip(free, [one for one in jobs if not one.is_sent], strict=False):
                 worker.ask(asked, self.budget.left())
             self._wait(self.budget)
-        word, value = jobs[0].answers.popleft()
-        if word == "ended":
-            raise value
-        if word == "bad":
-            raise BadRegexp(*value)
-        return word, value
+        answer = jobs[0].answers.popleft()
+        if isinstance(answer, ToolError | BadRegexp):
+            raise answer
+        return answer
+
+    def answers(self, jobs: Sequence[Asked]) -> Iterator[tuple[str, Any]]:
+        """Yield all answers about the first of `jobs`, as `answer` does."""
+        word = ""
+        while word != "done":
+            word, value = self.answer(jobs)
+            yield word, value
 
     def kill(self, asked: Asked) -> None:
         """End the process that works on `asked`, and take another one. Raises `NoMatcher`."""
@@ -244,7 +248,7 @@ class _Worker:
         except OSError as problem:
             error = NoMatcher(f"cannot be heard ({problem.strerror})")
         if error and self.asked:
-            self.asked.answers.append(("ended", error))
+            self.asked.answers.append(error)
             self.asked = None
             return
         received += piece
@@ -252,7 +256,7 @@ class _Worker:
             word, value = marshal.loads(received[4:size])  # noqa: S302
             del received[:size]
             if self.asked and word != "ready":
-                self.asked.answers.append((word, value))
+                self.asked.answers.append(BadRegexp(*value) if word == "bad" else (word, value))
             self.is_ready = True
             if word in {"done", "bad"}:
                 self.asked = None

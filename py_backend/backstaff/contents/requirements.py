@@ -18,13 +18,10 @@ _NEWLINE = 10
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
+parsed_by_re = parser.parse
+"""Returns the parts of a pattern. Raises as `re` does."""
 Part = tuple[object, Any]
 """A part of a parsed pattern: a constant of `re` and its value."""
-
-
-def parsed_by_re(pattern: str, flags: int) -> Any:  # noqa: ANN401 - as `re` has it
-    """Return the parts of `pattern`. Raises as `re` does."""
-    return parser.parse(pattern, flags)
 
 
 def required(parts: Iterable[Part]) -> list[str]:

@@ -4,10 +4,9 @@
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TypeVar
 
 from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match
@@ -19,7 +18,6 @@ TWO_JOBS = 4 * FIRST_FILES
 """Number of files in the first two jobs. Before the third, all files are confirmed."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +106,14 @@ class Scan:
         if first <= TWO_JOBS:
             self.confirm(first + size if first < TWO_JOBS else len(self.files))
         paths, job = self.files[first : first + size], self.job
+        texts, windows = self.contents.texts, job.windows  # most jobs have none
         job = job._replace(
             patterns=job.patterns[: 1 if self.matches else None],
             paths="\0".join(paths),
             prefix=self.contents.prefix,
             secrets=self.contents.guard.globs,
-            texts=_of(paths, self.contents.texts),
-            windows=_of(paths, job.windows),
+            texts={one: texts[one] for one in paths if one in texts} if texts else {},
+            windows={one: windows[one] for one in paths if one in windows} if windows else {},
             most=0 if self.most == inf else max(1, int(self.most) - self.matches),
         )
         return Asked(job, self.contents.start, first)
@@ -132,8 +131,3 @@ class Scan:
         """The files that were looked at and are no text, each with the reason."""
         unread = self.unread.items()
         return [(self.files[number], why) for number, why in unread if number < self.looked_at]
-
-
-def _of(paths: Sequence[str], known: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the entries of `known` for `paths`. Most jobs have none."""
-    return {path: known[path] for path in paths if path in known} if known else {}

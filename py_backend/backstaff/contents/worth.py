@@ -133,7 +133,8 @@ def with_places(
     best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
     for one in (*(made.definitions if made else ()), *_constants(text, question)):
         score = words.score(one)
-        gain = _exactness(one, question, is_meant=id(one) in meant)
+        is_same = id(one) in meant or (question.is_name and one.name in question.identifiers)
+        gain = SAME_NAME if is_same else IN_QUESTION * (one.name in question.identifiers)
         best, exact = max(best, score), max(exact, gain)
         if score or gain:
             scored.append((-score - 100 * gain, one))
@@ -161,14 +162,6 @@ def _constants(text: str, question: Question) -> Iterator[Definition]:
             line = text.count("\n", 0, found.start()) + 1
             own = found[0].strip()
             yield Definition(name, "constant", line, line, line, 0, -1, name, own, is_test=False)
-
-
-def _exactness(one: Definition, question: Question, *, is_meant: bool) -> float:
-    """Return the gain of a definition because of its name."""
-    if is_meant:
-        return SAME_NAME
-    is_named = one.name in question.identifiers
-    return (SAME_NAME if question.is_name else IN_QUESTION) * is_named
 
 
 class _Words:

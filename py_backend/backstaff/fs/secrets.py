@@ -101,9 +101,11 @@ def _expression(globs: Iterable[str], end: str) -> re.Pattern[str]:
         + ("[^/]" if glob == "/" else "/[^/]" if glob.endswith("/") else "/")
         for glob in globs
     ]
-    # Globs that begin with a star share one star, because each star looks through the whole name.
-    starred = "|".join(one.removeprefix(STAR.regex) for one in each if one.startswith(STAR.regex))
-    others = [one for one in each if not one.startswith(STAR.regex)]
-    either = "|".join([*others, *[f"{STAR.regex}(?:{starred})"] * bool(starred)])
+    # Globs share the star or the dot that they begin with: each star looks through the whole name,
+    # and a name without a dot is compared with few of them.
+    for start in (STAR.regex, r"\."):
+        rests = [one.removeprefix(start) for one in each if one.startswith(start)]
+        each = [one for one in each if not one.startswith(start)]
+        each += [f"{start}(?:{'|'.join(rests)})"] * bool(rests)
     # Each is tried at a slash only, and no star passes the next one: the time is linear.
-    return re.compile(f"/(?:{either or '(?!)'}){end}")
+    return re.compile(f"/(?:{'|'.join(each) or '(?!)'}){end}")

@@ -11,11 +11,12 @@ An absolute path that leads into the project belongs to the project all the same
 
 import os
 import re
+import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -23,9 +24,10 @@ from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
-from backstaff.fs.entry import Kind, entries_in
+from backstaff.fs.entry import Kind, entries_in, lstat_or_none
 from backstaff.fs.file import Content, not_a_file, read
-from backstaff.fs.root import Root, components
+from backstaff.fs.root import Place, Root, components
+from backstaff.project.files import Stamp, is_young, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused
@@ -37,7 +39,8 @@ DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
 MAX_DESCRIPTION = 200
 """Maximum number of characters of a description."""
-NO_DESCRIPTION = "No description available"
+MAX_KEPT = 20_000
+"""Maximum number of commands that are kept, each some 600 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,51 +54,26 @@ class Settings:
     directory: tuple[str, ...] = (".claude/commands",)
 
 
-class Directory(NamedTuple):
-    """A directory of commands: its `label` in the settings, and its path in `root`.
-
-    The root is the project's, or `/` where links may lead anywhere. `files` maps each
-    name to its file, as `a` to `a.md`: first commands, then possible skills, as `b/SKILL.md`.
-    """
-
-    label: str
-    root: Root
-    relative: str
-    files: Mapping[str, str]
-
-    def label_of(self, file: str) -> str:
-        """The path of `file` by the settings, quoted: `'~/skills/a/SKILL.md'`."""
-        return quote(f"{self.label.rstrip('/')}/{file}")
-
-    def read(self, file: str, limit_bytes: int) -> tuple[str, Content]:
-        """Return the real path and the first bytes of `file`. Raises `PathError`."""
-        with self.root.resolve(f"{self.relative}/{file}") as place:
-            if place.kind is not Kind.FILE:
-                raise not_a_file(place.kind)
-            self.root.judge(place.relative, place.given)
-            return place.path, read(place.name, place.directory, limit_bytes)
-
-
-def is_no_skill(file: str, error: PathError) -> bool:
-    """Return True if nothing is wrong: most directories, and links to files, are no skills."""
-    return "/" in file and isinstance(error, NotFound | NotADirectory)
-
-
 class Command(NamedTuple):
     """A command or skill, from the head of its file.
 
-    `path` is the real path, and `label` the one by the settings. `last_modified` is in UTC,
-    `2025-11-15T10:00:00.000Z`. `problem` is a fault in its front matter, or "".
+    `label` is the path by the settings, such as `~/skills/a/SKILL.md`, and `path` the real one.
+    `problem` is a fault in its front matter, or "".
     """
 
     name: str
     label: str
     path: str
     size: int
-    last_modified: str
+    stamp: Stamp
     description: str
     is_dependency: bool
     problem: str
+
+    @property
+    def last_modified(self) -> str:
+        """The time in UTC."""
+        return utc(self.stamp[0])
 
     def order(self) -> tuple[str, str]:
         """Return the key of the contract's order: without regard to case, and `Go` before `go`."""
@@ -110,6 +88,50 @@ class Command(NamedTuple):
         return f"{word(self.name)}: {prose(self.description)}"
 
 
+class Directory(NamedTuple):
+    """An open directory of commands: its `label` in the settings, and its `place`.
+
+    The place is in the project's root, or in `/` where links may lead anywhere. `files` maps each
+    name to its file, as `a` to `a.md`: first commands, then possible skills, as `b/SKILL.md`.
+    """
+
+    label: str
+    place: Place
+    files: Mapping[str, str]
+
+    def stamp(self, file: str) -> Stamp | None:
+        """Return the stamp of `file`, or None for a skill and what is no regular file."""
+        status = None if "/" in file else lstat_or_none(file, self.place.directory)
+        return stamp_of(status) if status and stat.S_ISREG(status.st_mode) else None
+
+    def read(self, name: str, most: int) -> tuple[str, Content]:
+        """Return the real path of the command `name`, and at most `most` bytes of its file.
+
+        Raises `PathError`.
+        """
+        place, file = self.place, self.files[name]
+        relative, root = place.prefix + file, place.root
+        if self.stamp(file):
+            root.judge(relative, relative)
+            return place.path_as_directory + file, read(file, place.directory, most)
+        with root.resolve(relative) as found:
+            if found.kind is not Kind.FILE:
+                raise not_a_file(found.kind)
+            root.judge(found.relative, relative)
+            return found.path, read(found.name, found.directory, most)
+
+    def command(self, name: str, most: int = MAX_BYTES) -> tuple[Command, Content]:
+        """Return the command `name`, and what `read` does. Raises `PathError`."""
+        path, content = self.read(name, most)
+        status, head = content.status, _head(content.first(MAX_BYTES))
+        label = f"{self.label}/{self.files[name]}"
+        return Command(name, label, path, status.st_size, stamp_of(status), *head), content
+
+
+_KEPT: LRUCache[tuple[object, ...], dict[str, Command]] = LRUCache(MAX_KEPT, len)
+"""The commands of the directories read last, by file. One with another stamp is read again."""
+
+
 @contextmanager
 def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[str]]]:
     """Find the directories in the settings, and return them and warnings about those that fail.
@@ -118,97 +140,92 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
     DIRECTORY_NOT_FOUND if there is no directory at all.
     """
     directories, problems, warnings = list[Directory](), list[str](), list[str]()
-    with Root("/", context.root.guard) as disk:
+    with Root("/", context.root.guard) as disk, ExitStack() as stack:
         for label in context.settings.directory:
+            path, root = os.path.expanduser(label), context.root  # pathlib fails for unknown users
             try:
-                directories.append(_directory(label, disk, context))
+                if path.startswith("/"):
+                    with disk.directory(path) as place:
+                        inside = root.within(components(place.path))
+                    root, path = (disk, path) if inside is None else (root, "/".join(inside))
+                place = stack.enter_context(root.directory(path))
+                files = _files(place.listing(), context.budget)
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
                 if not isinstance(error, NotFound):
                     warnings.append(f"Commands directory {problems[-1]}")
+            else:
+                directories.append(Directory(label.rstrip("/"), place, files))
         if not directories:
-            problem = f"Commands directory {', '.join(problems)}"
-            problem = problem if problems else "No directory is set"
+            all_of_them = f"Commands directory {', '.join(problems)}"
+            problem = all_of_them if problems else "No directory is set"
             message = f"{problem}; see 'directory' in [tools.{TABLE}]"
             raise ToolError(DIRECTORY_NOT_FOUND, message)
         yield directories, warnings
 
 
-def _directory(label: str, disk: Root, context: Context) -> Directory:
-    """Find the directory `label` in the project's root, or on the `disk`. Raises `PathError`."""
-    path, root = os.path.expanduser(label), context.root  # pathlib raises for an unknown user
-    if path.startswith("/"):
-        with disk.directory(path) as place:
-            inside = root.within(components(place.path))
-        root, path = (disk, path) if inside is None else (root, "/".join(inside))
-    with root.directory(path) as place:
-        entries = sorted(entries_in(place.listing(), context.budget))
-        relative = place.relative
-    shown = [(name, kind) for name, kind in entries if not name.startswith(".")]
-    files = {
-        name.removesuffix(MARKDOWN): name
-        for name, _ in shown
-        if name.endswith(MARKDOWN) and name != "README.md"  # contract 003: filtering rules
-    }
-    commands = set(files.values())  # a directory `a.md` is a mistake for a command
-    for name, kind in shown:
-        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and name not in commands:
+def _files(directory: int, budget: Budget) -> dict[str, str]:
+    """Return the `files` of the open `directory`."""
+    files = dict[str, str]()
+    shown = [one for one in sorted(entries_in(directory, budget)) if not one[0].startswith(".")]
+    for name, _ in shown:
+        if name.endswith(MARKDOWN) and name != "README.md":
+            files[name.removesuffix(MARKDOWN)] = name
+    for name, kind in shown:  # a directory `a.md` is a mistake for a command
+        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and not name.endswith(MARKDOWN):
             files.setdefault(name, f"{name}/{SKILL_FILE}")
-    return Directory(label, root, relative, files)
+    return files
 
 
 def read_commands(
     directories: Sequence[Directory], warnings: list[str], budget: Budget
-) -> Iterator[tuple[Command, Content]]:
-    """Yield the commands that are no dependencies, in no order, with the heads of their files.
+) -> Iterator[tuple[Command, Directory]]:
+    """Yield the commands that are no dependencies, in no order, with their directories.
 
     Adds warnings about files that cannot be used. Stops early if the time is up.
     """
     names = set[str]()  # a dependency, too, hides the commands of its name in later directories
     for directory in directories:
+        place = directory.place
+        key = directory.label, place.root.path, place.path, place.root.guard
+        kept, settled, begun = _KEPT.get(key) or {}, dict[str, Command](), time.time_ns()
         for name, file in directory.files.items():
             # Reading one file can take 50 milliseconds.
             if name in names or budget.expired():
                 continue
-            try:
-                path, content = directory.read(file, MAX_BYTES)
-            except PathError as error:
-                if not is_no_skill(file, error):
-                    label = directory.label_of(file)
-                    warnings.append(f"{label} is skipped: {error.message}")
-                continue
+            command = kept.get(file)
+            if command and command.stamp == directory.stamp(file):
+                settled[file] = command
+            else:
+                try:
+                    command, _ = directory.command(name)
+                except PathError as error:
+                    if not is_no_skill(file, error):
+                        label = quote(f"{directory.label}/{file}")
+                        warnings.append(f"{label} is skipped: {error.message}")
+                    continue
+                if not is_young(command.stamp, begun):
+                    settled[file] = command
             names.add(name)
-            command = command_of(file, directory, path, content)
             if not command.is_dependency:
-                yield command, content
+                yield command, directory
+        _KEPT.put(key, settled)
 
 
-def faults(shown: Iterable[Command]) -> list[str]:
-    """Return the warnings about the front matter of the commands `shown`."""
-    return [f"{one.label}: {one.problem}" for one in shown if one.problem]
+def is_no_skill(file: str, error: PathError) -> bool:
+    """Return True if nothing is wrong: most directories, and links to files, are no skills."""
+    return "/" in file and isinstance(error, NotFound | NotADirectory)
 
 
-def notes(warnings: Sequence[str], *, complete: bool) -> list[str]:
-    """Return the facts that the text has to tell: a model does not see the warnings."""
+def notes(warnings: list[str], shown: Iterable[Command], *, complete: bool) -> list[str]:
+    """Return the facts that the text has to tell: a model does not see the warnings.
+
+    Adds warnings about the front matter of the commands `shown`.
+    """
+    warnings += [f"{quote(one.label)}: {one.problem}" for one in shown if one.problem]
     late = "the time was up before all commands were read: some are missing"
     count = plural(len(warnings), "warning", "warnings, the first")
-    first = [f"{count}: {prose(one)}" for one in warnings[:1]]
-    return [late] * (not complete) + first
-
-
-_HEADS: LRUCache[bytes, tuple[str, bool, str]] = LRUCache(20_000)
-"""What `_head` returns, by the digest: reading YAML takes 20 times as long as reading the file."""
-
-
-def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
-    """Make the command in `file` from the first `MAX_BYTES` of `content`."""
-    content = content.first(MAX_BYTES)
-    digest = blake2b(content.head, salt=b"%d" % content.whole).digest()
-    head = _HEADS.get(digest) or _head(content)
-    _HEADS.put(digest, head)
-    name, status = file.partition("/")[0].removesuffix(MARKDOWN), content.status
-    modified = utc(status.st_mtime_ns)
-    return Command(name, directory.label_of(file), path, status.st_size, modified, *head)
+    return [late] * (not complete) + [f"{count}: {prose(one)}" for one in warnings[:1]]
 
 
 def _head(content: Content) -> tuple[str, bool, str]:
@@ -217,7 +234,7 @@ def _head(content: Content) -> tuple[str, bool, str]:
     given = document.fields.get("description")
     words = given.split() if isinstance(given, str) else []
     words = words or first_paragraph(document.body()).split()
-    description = " ".join(words) or NO_DESCRIPTION
+    description = " ".join(words) or "No description available"
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3] + "..."
     # Broken front matter hides no command: its author may have meant something else.

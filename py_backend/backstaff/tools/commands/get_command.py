@@ -11,7 +11,6 @@ it is the file's. So no content can pass for a note of the tool.
 """
 
 import codecs
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -28,37 +27,27 @@ from backstaff.tools.commands._commands import (
     Command,
     Directory,
     Settings,
-    command_of,
     is_no_skill,
     open_directories,
 )
 
 MAX_CONTENT_BYTES = 1 << 19
 """A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
-INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
-"""The errors of this tool."""
-
-# Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
-_NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
+COMMAND_NOT_FOUND = "COMMAND_NOT_FOUND"
+"""The error of this tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The name of a command."""
 
-    command_name: str = argument(
-        "Name of the command, with or without '.md'", code=INVALID_COMMAND_NAME
-    )
+    command_name: str = argument("Name of the command, with or without '.md'")
 
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    name = arguments.command_name
-    if not name or _NOT_IN_NAMES.search(name):
-        problem = "holds a separator, '..' or a control character" if name else "is empty"
-        raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
     with open_directories(context) as (directories, _):
-        command, content = _find(name, directories, context)
+        command, content = _find(arguments.command_name, directories, context)
     # The bytes of a last character that is cut in two are dropped.
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
@@ -89,7 +78,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "metadata": command.facts("path", "size", "last_modified", "description"),
         },
         truncated=not content.whole or count < len(rows),
-        warnings=tuple(f"{command.label}: {one}" for one in problems),
+        warnings=tuple(f"{quote(command.label)}: {one}" for one in problems),
     )
 
 
@@ -100,14 +89,12 @@ def _find(name: str, directories: Sequence[Directory], context: Context) -> tupl
     """
     failures = list[PathError]()
     for possible, directory in product((name, name.removesuffix(MARKDOWN)), directories):
-        if (file := directory.files.get(possible)) is None:
-            continue
-        try:
-            path, content = directory.read(file, MAX_CONTENT_BYTES)
-            return command_of(file, directory, path, content), content
-        except PathError as error:
-            if not is_no_skill(file, error):
-                failures.append(error)
+        if file := directory.files.get(possible):
+            try:
+                return directory.command(possible, MAX_CONTENT_BYTES)
+            except PathError as error:
+                if not is_no_skill(file, error):
+                    failures.append(error)
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND

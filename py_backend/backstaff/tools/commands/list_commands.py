@@ -3,10 +3,9 @@
 The text is for a model: a line that says which part of the commands follows, a line for each
 command, and how to get the next page.
 
-docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
-counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
-with a warning. A file with broken front matter is listed even if it calls itself a dependency. A
-page after the last is empty. When the time is up, the answer counts only the commands found so far.
+`is_dependency` counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be
+read, are skipped with a warning. A file with broken front matter is listed even if it calls itself
+a dependency. When the time is up, the answer counts only the commands found so far.
 """
 
 import json
@@ -18,7 +17,6 @@ from backstaff.tools.commands._commands import (
     TABLE,
     Command,
     Settings,
-    faults,
     notes,
     open_directories,
     read_commands,
@@ -41,10 +39,10 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Read all commands, drop the dependencies, and show one page (contract: core logic)."""
     number, size, limit = arguments.page, arguments.page_size, context.text_limit()
     with open_directories(context) as (directories, warnings):
-        found = (command for command, _ in read_commands(directories, warnings, context.budget))
-        commands, start = sorted(found, key=Command.order), (number - 1) * size
-    complete = not context.budget.expired()
-    page, pages = commands[start : start + size], -(-len(commands) // size)
+        found = [command for command, _ in read_commands(directories, warnings, context.budget)]
+    complete, commands = not context.budget.expired(), sorted(found, key=Command.order)
+    start, pages = (number - 1) * size, -(-len(commands) // size)
+    page = commands[start : start + size]
     pagination = {
         "page": number,
         "page_size": size,
@@ -53,8 +51,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    warnings += faults(page)
-    told = bracketed(notes(warnings, complete=complete))
+    told = bracketed(notes(warnings, page, complete=complete))
 
     def end(shown: int) -> str:
         missing, following, cut_off = len(page) - shown, {"page": number + 1, "page_size": size}, ""

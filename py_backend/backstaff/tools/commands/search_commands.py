@@ -9,20 +9,20 @@ nowhere else. Dependencies are hidden, as in list_commands.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backstaff.errors import ToolError
-from backstaff.frontmatter import parse
-from backstaff.fs.file import Content
+from backstaff.errors import ErrorCode, PathError, ToolError
+from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
     TABLE,
     Command,
+    Directory,
     Settings,
-    faults,
     notes,
     open_directories,
     read_commands,
@@ -33,8 +33,6 @@ MAX_WORDS, MAX_RESULTS = 16, 100
 LEAST_SHARE = 0.5
 """The share of the words that a command holds at least."""
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
-INVALID_QUERY = "INVALID_QUERY"
-"""The error code of this tool."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -43,7 +41,7 @@ _WORD = re.compile(r"[^\W_]+")
 class Arguments:
     """A query, and how many results to return."""
 
-    query: str = argument("Words to search for", code=INVALID_QUERY)
+    query: str = argument("Words to search for")
     max_results: int = argument(
         "Maximum number of results", default=10, minimum=1, maximum=MAX_RESULTS
     )
@@ -62,28 +60,24 @@ def run(arguments: Arguments, context: Context) -> Result:
     query, most, limit = arguments.query, arguments.max_results, context.text_limit()
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:MAX_WORDS]
     if not words:
-        raise ToolError(INVALID_QUERY, "Argument 'query' holds no word to search for")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'query' holds no word to search for")
     with open_directories(context) as (directories, warnings):
         commands = read_commands(directories, warnings, context.budget)
-        found = [_match(command, content, words) for command, content in commands]
+        found = [_match(command, directory, words) for command, directory in commands]
     complete, matches = not context.budget.expired(), [one for one in found if one.places]
     matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
     searched, best = len(found), matches[:most]
-
-    warnings += faults(one.command for one in best)
-    told = notes(warnings, complete=complete)
+    told = notes(warnings, (one.command for one in best), complete=complete)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        remedy = all_told if most == MAX_RESULTS else raised
+        remedy = f"raise max_results (at most {MAX_RESULTS})" if most < MAX_RESULTS else all_told
         told.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
-    last = bracketed(told)
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
     text, shown = cut(
         f"{head} ({searched} searched)\n",
         [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],
-        lambda shown: last + left_out(len(best) - shown, limit, all_told),
+        lambda shown: bracketed(told) + left_out(len(best) - shown, limit, all_told),
         limit,
     )
     results = [
@@ -98,11 +92,13 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _match(command: Command, content: Content, words: Sequence[str]) -> Match:
+def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match:
     """Return the match of `command`, without places if it does not hold enough of the `words`."""
     places = {"name": command.name.casefold(), "description": command.description.casefold()}
     if not all(any(word in text for text in places.values()) for word in words):
-        places["content"] = parse(content.head, whole=content.whole).body().casefold()
+        with suppress(PathError):  # it has vanished since
+            _, content = directory.read(command.name, MAX_BYTES)
+            places["content"] = parse(content.head, whole=content.whole).body().casefold()
     # The places stand in the order of their scores.
     hits = [next((place for place in places if word in places[place]), "") for word in words]
     score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)

@@ -97,9 +97,7 @@ class Arguments:
         help="List symbolic links, as links.", default=True, setting="include_symlinks_default"
     )
     include_other: bool = argument(
-        help="List sockets, devices and the like.",
-        default=False,
-        setting="include_other_default",
+        help="List sockets, devices and the like.", default=False, setting="include_other_default"
     )
 
 
@@ -156,39 +154,35 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _effective_depth(arguments: Arguments, settings: Settings) -> int:
     """The depth to list. Raises BadArgs for arguments that contradict each other or a cap."""
-    depth = arguments.max_depth
-    if not arguments.recursive and depth not in (None, 1):  # FR-LD-VAL-02
-        raise _bad("max_depth must be absent or 1 when recursive is false")
-    if depth is not None and depth > settings.max_depth:  # FR-LD-VAL-06b
-        raise _bad(f"max_depth must be at most {settings.max_depth}, but it is {depth}")
-    if arguments.max_entries > settings.max_entries:  # FR-LD-VAL-04
-        cap = settings.max_entries
-        raise _bad(f"max_entries must be at most {cap}, but it is {arguments.max_entries}")
-    if not (arguments.include_files or arguments.include_dirs or arguments.include_symlinks):
-        # FR-LD-VAL-05
-        raise _bad("one of include_files, include_dirs and include_symlinks must be true")
-    if not arguments.recursive:
-        return 1
-    return settings.max_depth if depth is None else depth  # FR-LD-VAL-03
+    recursive, depth, entries = arguments.recursive, arguments.max_depth, arguments.max_entries
+    types = arguments.include_files, arguments.include_dirs, arguments.include_symlinks
+    caps = settings.max_depth, settings.max_entries
+    is_for_nothing = not recursive and depth not in (None, 1)
+    faults = {  # FR-LD-VAL-02, -06b, -04, -05
+        "max_depth must be absent or 1 when recursive is false": is_for_nothing,
+        f"max_depth must be at most {caps[0]}, but it is {depth}": (depth or 1) > caps[0],
+        f"max_entries must be at most {caps[1]}, but it is {entries}": entries > caps[1],
+        "one of include_files, include_dirs and include_symlinks must be true": not any(types),
+    }
+    for fault, holds in faults.items():
+        if holds:
+            raise ToolError(_BAD_ARGS, fault)
+    return (depth or settings.max_depth) if recursive else 1  # FR-LD-VAL-03
 
 
 def normalized(path: str) -> str:
     """Return `path` for the output (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
     text = path.strip().replace("\\", "/")
     if _CONTROL.search(text) or _SEPARATORS.search(path):
-        raise _bad("path must not hold control characters")
+        raise ToolError(_BAD_ARGS, "path must not hold control characters")
     if not text:
-        raise _bad("path must not be empty")  # FR-LD-VAL-01
+        raise ToolError(_BAD_ARGS, "path must not be empty")  # FR-LD-VAL-01
     parts = [part for part in text.split("/") if part not in ("", ".")]
     normal = "/".join(parts) or "."
     if text.startswith("/") or _DRIVE.match(normal) or ".." in parts:
         message = f"path {quote(path)} is outside the sandbox: it must be relative, without '..'"
         raise ToolError(_SANDBOX_VIOLATION, message)
     return normal
-
-
-def _bad(message: str) -> ToolError:
-    return ToolError(_BAD_ARGS, message)
 
 
 def _listed(

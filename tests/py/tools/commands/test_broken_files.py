@@ -210,6 +210,4 @@ def test_names_hold_any_byte(project: Project) -> None:
     assert re.search(r"[\x00-\x09\x0b-\x1f\u202e\U000e0041]", reply.text) is None
     assert {command["name"] for command in output(reply)["commands"]} >= {"\ufffdt\ufffd", "été"}
     for name in ODD_NAMES:
-        refused = any(byte in name for byte in (b"\n", b"\x1b", b"\\"))
-        answer = project.call(GET, command_name=os.fsdecode(name))
-        assert code(answer) == ("INVALID_COMMAND_NAME" if refused else None)
+        assert code(project.call(GET, command_name=os.fsdecode(name))) is None

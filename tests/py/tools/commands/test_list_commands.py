@@ -1,7 +1,9 @@
 """commands/list_commands: the contract's pages, fields and sizes."""
 
 import json
+import os
 import re
+import time
 from math import ceil
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.project.files import RACY_NS
 from backstaff.tools.commands import _commands
 from tests.py.examples import examples
 from tests.py.replies import code
@@ -157,3 +160,28 @@ def test_commands_in_sub_folders_are_not_read(project: Project) -> None:
     reply = project.listing()
     assert reply.text == "Commands 1-1 of 1 (page 1 of 1)\na: Text.\n"
     assert reply.warnings == ()
+
+
+@pytest.mark.parametrize("age_s", [0, 3600])
+def test_a_changed_file_is_never_answered_as_it_was(project: Project, age_s: int) -> None:
+    when = time.time() - age_s
+    for text in ("First.", "Other."):  # of one length
+        os.utime(project.write("a.md", text), (when, when))
+        (project.commands / "b.md").unlink(missing_ok=True)
+        (project.commands / "b.md").symlink_to("a.md")
+        assert project.described() == {"a": text, "b": text}
+        assert project.described() == {"a": text, "b": text}
+    (project.commands / "a.md").unlink()
+    assert project.described() == {}
+
+
+def test_commands_that_did_not_change_are_not_opened_again(
+    project: Project, opened: list[str]
+) -> None:
+    for name in ("a.md", "b.md"):
+        project.write(name, "Text.")
+    time.sleep(2 * RACY_NS / 10**9)
+    assert project.names() == ["a", "b"]
+    opened.clear()
+    assert project.names() == ["a", "b"]
+    assert not {"a.md", "b.md"} & set(opened)

@@ -71,7 +71,7 @@ def test_queries(library: Project, query: str, found: list[str]) -> None:
 @pytest.mark.parametrize("query", ["", "  ", "\n", "?!", 5, None, ["x"]])
 def test_queries_that_are_none(library: Project, query: object) -> None:
     reply = library.call(SEARCH, query=query)
-    assert code(reply) == "INVALID_QUERY"
+    assert code(reply) == "INVALID_ARGUMENT"
     assert "'query'" in reply.text
 
 
