@@ -1,7 +1,8 @@
 """Collects the parts of a start on another host: the program for its command line, the payload.
 
-The payload holds the sources of the package and of the libraries that it imports. To compile them
-takes 20 ms of a start.
+The payload holds the sources of the package and of the libraries that it imports. Its bytes depend
+on nothing else, so a host that keeps them gets them only once. To compile them takes 20 ms of a
+start.
 """
 
 import ast
@@ -26,9 +27,11 @@ module = type(sys)("backstaff_remote.memory")
 exec(files["backstaff_remote/memory.py"], module.__dict__)
 module.install(files)
 from backstaff_remote.host import main
-main(say, int(sys.argv[4]))
+main(say, how, int(sys.argv[4]))
 """
-"""Stage 0 runs this part of the payload, with its own `files` and `say`."""
+"""Stage 0 runs this part of the payload, with its own `files`, `how` and `say`."""
+_FORMAT = 2
+"""In later formats of `marshal`, the same payload may make other bytes."""
 
 
 class Bundle(NamedTuple):
@@ -49,13 +52,12 @@ def collect() -> Bundle:
     packed = base64.b64encode(zlib.compress(ast.unparse(stage0).encode(), 9)).decode()
     return Bundle(
         program=f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))",
-        # In later formats of `marshal`, the same payload may make other bytes.
-        payload=zlib.compress(marshal.dumps({"start": START, **source}, 2), 9),
+        payload=zlib.compress(marshal.dumps({"start": START, **source}, _FORMAT), 9),
     )
 
 
 def digest(payload: bytes) -> str:
-    """Return the SHA-256 of `payload`, in hex digits."""
+    """Return the name of `payload` in a cache: its SHA-256, in hex digits."""
     return hashlib.sha256(payload).hexdigest()
 
 

@@ -18,10 +18,10 @@ from backstaff.start import make_server, serve_until_the_end
 from backstaff.wire import stdio
 
 
-def main(say: Callable[[str, str], None], settings_bytes: int) -> Never:
-    """Serve until stdin ends."""
+def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
+    """Serve until stdin ends. The ready line says `how` the payload came."""
     log.start(None, "warning")
-    say("READY", f"sent {sys.version_info.major}.{sys.version_info.minor}")
+    say("READY", f"{how} {sys.version_info.major}.{sys.version_info.minor}")
     text = b""
     while len(text) < settings_bytes:
         piece = os.read(0, settings_bytes - len(text))

@@ -30,6 +30,7 @@
 
 (ert-deftest backstaff-remote-quit-ends-an-upload-and-leaves-nothing ()
   (backstaff-remote-test-both-ways
+    (delete-directory (backstaff-remote-test-cache) t)
     (let* ((sent 0)
           (half (lambda (send process bytes)
                   (backstaff-remote-test-tell "stop")
@@ -48,7 +49,9 @@
       (should (> sent 100000)))
     (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
     (backstaff-remote-test-tell "go")
-    (should (backstaff-remote-test-list far))))
+    (should-not (directory-files (backstaff-remote-test-cache) nil "[0-9a-f]"))
+    (should (backstaff-remote-test-list far))
+    (should (equal (backstaff-remote-test-sources far) "sent"))))
 
 (ert-deftest backstaff-remote-quit-ends-a-call-and-the-next-one-works ()
   (backstaff-remote-test-both-ways

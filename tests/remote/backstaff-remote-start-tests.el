@@ -41,18 +41,31 @@
         (should (backstaff-server-connected-p far))))))
 
 
-(ert-deftest backstaff-remote-nothing-is-written-on-the-host ()
+(ert-deftest backstaff-remote-sources-are-sent-once ()
   (backstaff-remote-test-both-ways
-    (dotimes (_ 2)
-      (backstaff-stop)
-      (backstaff-remote-test-list far)
-      (should (equal (backstaff-remote-test-sources far) "sent")))
-    (should-not (file-exists-p (backstaff-remote-test-file "home/.cache/backstaff")))))
+    (delete-directory (backstaff-remote-test-cache) t)
+    (backstaff-remote-test-list far)
+    (should (equal (backstaff-remote-test-sources far) "sent"))
+    (should (= (file-modes (backstaff-remote-test-cache)) #o700))
+    (backstaff-stop)
+    (backstaff-remote-test-list far)
+    (should (equal (backstaff-remote-test-sources far) "cached"))))
+
+(ert-deftest backstaff-remote-cache-of-others-is-not-used ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-stop)
+    (set-file-modes (backstaff-remote-test-cache) #o770)
+    (unwind-protect
+        (progn (should (backstaff-remote-test-list far))
+               (should (equal (backstaff-remote-test-sources far)
+                              "uncached")))
+      (set-file-modes (backstaff-remote-test-cache) #o700))))
 
 (defconst backstaff-remote-tests-noise
   "printf '\\000\\377\\r\\nWelcome to \\033[1mhost\\033[0m\\n'
 echo '00000a(return 1 t)'
-echo 'BS-READY:0123456789abcdef0n:sent 3.11'
+echo 'BS-READY:0123456789abcdef0n:cached 3.11'
 echo 'a warning' >&2
 "
   "What a noisy login prints.")

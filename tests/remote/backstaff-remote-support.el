@@ -59,6 +59,10 @@
     (write-region text nil file nil 'silent)
     (set-file-modes file #o700)))
 
+(defun backstaff-remote-test-cache ()
+  "Return the cache directory of the host's user."
+  (backstaff-remote-test-file "home/.cache/backstaff"))
+
 (defun backstaff-remote-test-connect (host)
   "Let TRAMP connect to HOST."
   (should (file-exists-p (concat host "/"))))

@@ -312,7 +312,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "^All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
-                            "Python 3\\.[0-9]+, sources sent"))
+                            "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"))
             (should (string-match-p regexp (buffer-string))))
           ;; The place of each word must be plain.
           (should (string-match-p
