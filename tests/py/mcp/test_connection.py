@@ -335,7 +335,7 @@ def test_answers_name_tools_as_the_model_knows_them(tree: Plant) -> None:
     root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""} | files)
     session = Session(server_at(root), max_output_bytes=1024)
     said = {
-        "is a directory: tree {": ("read_file", {"path": "d"}),
+        "is a directory: search_files {": ("read_file", {"path": "d"}),
         "; all files: search_files {": ("list_directory", {"path": "many"}),
     }
     for words, (name, arguments) in said.items():
