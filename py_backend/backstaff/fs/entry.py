@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter
 
 from backstaff.budget import Budget
@@ -80,8 +80,17 @@ def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names that `groups_in` reads."""
-    return [*chain.from_iterable(groups_in(directory, budget))]
+    """The names that `groups_in` reads, without their kinds."""
+    found = list[str]()
+    try:
+        with HANDLES.scan(directory) as entries:
+            while not budget.expired():
+                found += (some := [entry.name for entry in islice(entries, budget.STRIDE)])
+                if len(some) < budget.STRIDE:
+                    break
+    except OSError as error:
+        raise path_error(error) from error
+    return found
 
 
 def entries_in(directory: int, budget: Budget) -> list[Named]:
