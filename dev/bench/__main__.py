@@ -82,7 +82,7 @@ def _circumstances(seconds: float) -> str:
         model=models[0] if models else platform.machine(),
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30,
         system=f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        commit=_first_line("git describe --always --dirty"),
+        commit=_first_line("git log -1 --format=%h -- . :!docs/benchmarks"),
         programs=", ".join(map(_first_line, programs)),
     )
 
