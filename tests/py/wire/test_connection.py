@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backstaff import __version__, tools
+from backstaff import __version__, tools, workers
 from backstaff import server as server_module
 from backstaff.fs.root import Root
 from backstaff.registry import Registry
@@ -422,7 +422,11 @@ def test_check_of_a_root_that_hangs_holds_up_nothing(
     assert (kind, uid, value[":ok"]) == ("return", 1, True)
 
 
-def test_too_many_calls_are_refused_and_all_others_answered(line_to: MakeLine) -> None:
+def test_too_many_calls_are_refused_and_all_others_answered(
+    line_to: MakeLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A check while a slow machine sends would let calls begin that only wait.
+    monkeypatch.setattr(workers, "CHECK_S", DEADLINE)
     gate = Gate()
     line = line_to(slow=gate.run)
     room = MAX_COMPUTING + MAX_WAITING
