@@ -161,7 +161,7 @@ Signal a `backstaff-start-error' if there is none."
 
 `shell-p' DIRECTORY  can a server start at DIRECTORY?  Do not connect.
 `start' HOST  start a server, and return a plist when it is ready: `:process'
-    speaks EPC, `:output' is what it has printed since, `:text' is for the log.
+    speaks EPC, `:output' has its output since then, `:text' is for the log.
 `look-up' FUNCTION DIRECTORY  return the value of FUNCTION, called with
     DIRECTORY once until `backstaff-restart'.")
 

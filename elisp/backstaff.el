@@ -439,7 +439,7 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-It is before Emacs's, so that the server's answer can say what is missing."
+The deadline is before Emacs's, so that the server can still answer."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@context

@@ -47,7 +47,7 @@ HURRY_S, PAUSE_S = 0.05, 30.0
 QUESTION_S = 65.0  # for a person's answer; Emacs itself gives up after 15, at most 60
 POLL_S = 0.2  # between two looks whether the person has answered, or a tool can go on
 MAX_EMACSEN = 8  # that are asked
-MAX_REQUEST_BYTES = 1 << 17  # a socket takes so many at once
+MAX_REQUEST_BYTES = 1 << 17  # because a socket takes 128 KiB at once
 READ_BYTES = 1 << 18
 # No project and no environment can name another folder of sockets; see `_is_mine`.
 FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108

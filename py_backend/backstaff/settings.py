@@ -135,7 +135,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
-    """Raise if the file is special or too large, or if another user can change what is allowed."""
+    """Raise if the file is special or too large, or if another user can write it."""
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError(f"{path}: is not a regular file")
     if status.st_uid not in (os.getuid(), 0):

@@ -333,7 +333,7 @@ def gitlinks_of(tree: WorkTree, below: str = "") -> dict[str, str]:
     return {
         path.removeprefix(tree.inside): facts.split(" ")[2]
         for facts, path in entries
-        # "H" is not said of one that is not looked at, as with --skip-worktree.
+        # Git does not compare an entry without "H" or "M", as after --skip-worktree.
         if facts.startswith(("H 160000 ", "M 160000 ")) and facts[-1] in "02"
     }
 

@@ -32,8 +32,9 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
-    # configuration and runs what the repository names. So git finds no other program, neither for
-    # a transport nor to ask for a password, and these protocols go before `protocol.*.allow`.
+    # configuration and runs a command that the repository names. So git can find no other program:
+    # none for a transport, and none that asks for a password. GIT_ALLOW_PROTOCOL overrides
+    # `protocol.*.allow`.
     "GIT_EXEC_PATH": "/dev/null",
     "PATH": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "none",

@@ -482,6 +482,13 @@ def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
     assert count.data["items"] == [{"path": "a.py", "count": 2}]
 
 
+def test_directory_with_a_backslash_in_its_name_is_outlined(tree: Plant) -> None:
+    server = server_at(tree({"a\\b/x.py": "def f():\n    pass\n"}))
+    reply = server.call("workspace/outline", {"path": "a\\b"})
+    assert reply.data is not None, reply.text
+    assert [one["path"] for one in reply.data["files"]] == ["a\\b/x.py"]  # type: ignore[attr-defined]
+
+
 def test_path_that_looks_like_a_heading_is_quoted(tree: Plant) -> None:
     server = server_at(tree({"in f 1-9:": "x\n", "imports: a": "x\n", "+1": "x\n"}))
     text = server.call(SEARCH, {"pattern": "x", "context_lines": 0}).text

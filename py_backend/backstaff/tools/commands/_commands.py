@@ -100,7 +100,7 @@ class Directory(NamedTuple):
     files: Mapping[str, str]
 
     def stamp(self, file: str) -> Stamp | None:
-        """Return the stamp of `file`, or None for a skill and what is no regular file."""
+        """Return the stamp of `file`; None if it is a skill or no regular file."""
         status = None if "/" in file else lstat_or_none(file, self.place.directory)
         return stamp_of(status) if status and stat.S_ISREG(status.st_mode) else None
 

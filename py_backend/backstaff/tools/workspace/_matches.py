@@ -174,7 +174,7 @@ def _rows_of(found: Hits, outline: Outline | None, around: int, which: int = ANY
         if number == last and start >= columns.start and end <= columns.stop:
             yield ""
             continue
-        # The definition to name above the line, and the one that begins there.
+        # `inner` is the definition named above the line, and `own` the one that begins on it.
         inner, own = outline.around(number) if outline else None, None
         if outline and inner and inner.line == number:
             own = inner

@@ -193,7 +193,7 @@ def _place(root_path: str, context: Context) -> tuple[Place, str]:
 
     Neither is a link (search 4). Raises `PathError`.
     """
-    place = context.root.resolve(root_path.replace("\\", "/"))
+    place = context.root.resolve(root_path)
     if place.kind is Kind.DIRECTORY and not place.through_link:
         return place, ""
     with place:

@@ -1,13 +1,13 @@
 """workspace/codebase_search: the best places in the code for a question, or for a name.
 
-Files, their texts and those that are not looked at are those of regexp_search (`_searched`). One
+The tool reads and leaves out the same files as regexp_search (`_searched`). One
 pass counts the question's words in all of them; then the files are weighed, and the best are cut
 into definitions (`contents.worth`). Nothing is kept. The same files give the same answer.
 
 The text has a row for each file with up to three definitions, and below each the line that holds
 most of the words, if that is another line. Where the query is a name, and its definition takes no
 more than half of the limit, that stands whole. The data have all files. If the time is up, the
-files come from those that were searched so far, and a note says so.
+answer has files of the part searched so far, and a note says so.
 """
 
 from collections.abc import Sequence
@@ -186,7 +186,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         with (
             Matchers(budget.share(PASS_SHARE)) as matchers,
-            searched(arguments.root_path, rules, context, budget) as files,
+            searched(arguments.root_path.replace("\\", "/"), rules, context, budget) as files,
         ):
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):

@@ -144,6 +144,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
     rules = rules_of(asked.include, asked.exclude, exclude_tests=asked.exclude_tests)
+    root_path = asked.root_path.replace("\\", "/")
     wording, search = Wording(asked.pattern, asked.flags, asked.literal), None
     how, python = {"include_ignored": everything, "lazily": True}, (asked.pattern, False)
     try:
@@ -153,7 +154,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             while True:
                 with (
                     suppress(Changed),  # then no file is taken from an earlier look at the disk
-                    searched(asked.root_path, rules, context, budget, **how) as files,
+                    searched(root_path, rules, context, budget, **how) as files,
                 ):
                     search = Search(asked, wording, files, matchers, context, start)
                     return search.result()
