@@ -123,8 +123,8 @@ Watches = Mapping[str, Mapping[str, Stamp]]
 """By directory, the stamps of the directories in it, and of its rules or its `.git`, if any."""
 
 
-_Kept = tuple[ProjectFiles, tuple[object, ...], Watches]
-"""The files of a project, the basis that the walk started from, and the stamps that it met."""
+_Kept = tuple[ProjectFiles, tuple[object, ...], "_Look"]
+"""The files of a project, the basis that the look at them started from, and the look."""
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
     MAX_KEPT, lambda kept: len(kept[0].paths) + len(kept[0].directories)
 )
@@ -168,14 +168,17 @@ def project_files(
     settings = (git.inside, git.excludes, *git.handed_on) if git else ()
     basis = (why, settings, *stamps)
     key = (place.root.path, place.relative, include_ignored)
-    kept, known, watches = KEPT.get(key) or (None, (), {})
-    if kept and known == basis:
-        is_current = partial(_is_current, watches, directory, budget)
+    look = _Look(git, budget, include_ignored)
+    kept, known, last = KEPT.get(key) or (None, (), look)
+    # A new index, as after `git add`, seldom changes the names that git hides.
+    if kept and (known == basis or (known[:-1] == basis[:-1] and look.hides_like(last))):
+        if not (stamps[-1] and is_young(stamps[-1], begun)):
+            KEPT.put(key, (kept, basis, last))
+        is_current = partial(_is_current, last.watches, directory, budget)
         if lazily:
             return replace(kept, repository=repository, is_current=is_current)
         if is_current(""):
             return replace(kept, repository=repository)
-    look = _Look(git, budget, include_ignored, git is not None and git.has_gitlinks)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
@@ -192,7 +195,7 @@ def project_files(
     if look.is_steady and not found.expired and not look.unanswered:
         met = chain(stamps, *map(dict.values, look.watches.values()))
         if not any(stamp and is_young(stamp, begun) for stamp in met):
-            KEPT.put(key, (found, basis, look.watches))
+            KEPT.put(key, (found, basis, look))
     return found
 
 
@@ -241,13 +244,24 @@ class _Look:
     git: Repository | None
     budget: Budget
     include_ignored: bool
-    has_gitlinks: bool
     directories: list[Directory] = field(default_factory=list)
     watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
     is_steady: bool = True
     has_rules: bool = False
     unanswered: NoGit | None = None
     """The reason why git gave no list, perhaps a fifo: another would take as long again."""
+
+    @cached_property
+    def has_gitlinks(self) -> bool:
+        """Whether there can be submodules."""
+        return self.git is not None and self.git.has_gitlinks
+
+    def hides_like(self, last: "_Look") -> bool:
+        """Whether git hides the same names, and closes the same directories, as at the `last`."""
+        if not self.git or self.has_gitlinks or self.hidden != last.hidden:
+            return False
+        is_same = "within" not in vars(last) or self.within == last.within
+        return is_same and not self.unanswered
 
     @cached_property
     def hidden(self) -> Mapping[str, set[str]]:
