@@ -20,7 +20,7 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository, Sees, find_repository
-from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import QUIET, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
@@ -112,7 +112,7 @@ class WorkTree:
     def from_base(self, path: str) -> str:
         """A `path` of git's, from the base. Raises `Unanswered` if no file can have its name."""
         if _ODD.search(f"/{path}/"):
-            raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
+            raise Unanswered("the index or a commit has a name such as '..'")
         return path.removeprefix(self.inside)
 
     def listing(self, *sections: str) -> list[str]:

@@ -16,7 +16,7 @@ from backstaff.cache import LRUCache
 from backstaff.file_kinds import is_generated
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository
-from backstaff.project.running_git import QUIET, NoGit, Unanswered
+from backstaff.project.running_git import QUIET, Unanswered
 
 COMMITS, BULK = 1000, 100
 """Maximum number of commits to read, and of files of a commit that counts."""
@@ -34,16 +34,16 @@ class Edits:
 
     commits: Sequence[Sequence[str]] = ()
     heat: Mapping[str, int] = field(default_factory=dict)
-    unknown: NoGit | None = None
+    unknown: str = ""
 
 
 _KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(8)
 """The edits by the path of the place and the commit, because a commit's history is fixed."""
 
 
-def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits:
+def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
-    if isinstance(repository, NoGit):
+    if isinstance(repository, str):
         return Edits(unknown=repository)
     key = (place.path, repository.head, repository.is_shallow)
     if kept := _KEPT.get(key):

@@ -31,7 +31,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import NoGit, Unanswered
+from backstaff.project.running_git import Unanswered
 
 MAX_KEPT = 500_000
 """Maximum number of files and directories that are kept, of all projects: 80 MB."""
@@ -88,9 +88,9 @@ class ProjectFiles:
 
     directories: Sequence[Directory]
     paths: tuple[str, ...]
-    repository: Repository | NoGit
+    repository: Repository | str
     expired: bool = False
-    not_applied: NoGit | None = None
+    not_applied: str = ""
     is_current: Callable[[str], bool] | None = None
 
     @property
@@ -152,13 +152,13 @@ def project_files(
     has to `confirm` the answer. Raises `PathError` if `place` cannot be read, and `Cancelled`.
     """
     directory, begun = place.listing(), time.time_ns()
-    repository: Repository | NoGit
+    repository: Repository | str
     try:
         repository = find_repository(place, budget)
     except Unanswered as error:
         repository = error.why
-    why = repository if isinstance(repository, NoGit) else None
-    git = None if include_ignored or isinstance(repository, NoGit) else repository
+    why = repository if isinstance(repository, str) else ""
+    git = None if include_ignored or isinstance(repository, str) else repository
     files = ["."]
     if git:
         files += ["../" * up + _RULES for up in range(git.inside.count("/"), 0, -1)]
@@ -189,7 +189,7 @@ def project_files(
         tuple(chain.from_iterable(one.paths for one in look.directories)),
         repository,
         walk.expired,
-        (look.unanswered or why) if look.has_rules and not include_ignored else None,
+        (look.unanswered or why) if look.has_rules and not include_ignored else "",
     )
     # A git that failed may answer the next call.
     if look.is_steady and not found.expired and not look.unanswered:
@@ -248,7 +248,7 @@ class _Look:
     watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
     is_steady: bool = True
     has_rules: bool = False
-    unanswered: NoGit | None = None
+    unanswered: str = ""
     """The reason why git gave no list, perhaps a fifo: another would take as long again."""
 
     @cached_property
@@ -315,7 +315,7 @@ class _Look:
             is_closed = path in self.within
             if dot_git is not None and not is_closed:
                 # Git enters a directory with tracked files, whatever its `.git` is.
-                is_closed = f"{path}/" in self.within or self.unanswered is not None
+                is_closed = f"{path}/" in self.within or bool(self.unanswered)
                 # A link or a file names a repository, and nothing here changes with that one.
                 watched += [_DOT_GIT]
                 self.is_steady &= dot_git is directories

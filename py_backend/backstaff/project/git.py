@@ -28,18 +28,18 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project import running_git
-from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered, answers
+from backstaff.project.running_git import NoGit, RunningGit, Unanswered, answers
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
 MAX_NAMED = 4096
 """Maximum number of bytes of a file that names other directories."""
 
-_SPLIT = GitFailed(
+_SPLIT = (
     "its index is split, and git cannot read it without a change of file times:"
     " `git update-index --no-split-index` ends that"
 )
-_MOVED = GitFailed("its directories were moved meanwhile")
+_MOVED = "its directories were moved meanwhile"
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _PARTS = (
@@ -250,7 +250,7 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     try:
         return _found(place, budget)
     except OSError as error:  # a part is not there, or a link on the way is being changed
-        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
+        raise Unanswered(f"git failed: {error.strerror}") from error
 
 
 def _found(place: Place, budget: Budget) -> Repository:

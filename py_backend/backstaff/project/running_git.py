@@ -9,8 +9,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from shutil import which
-from typing import IO, ClassVar
+from typing import IO
 
 from backstaff.budget import Budget
 
@@ -50,31 +51,18 @@ _OVERRIDES = (
 )
 
 
-class NoGit(str):
-    """The reason why git does not answer, as the end of a sentence."""
+class NoGit(StrEnum):
+    """The reasons why git does not answer, each as the end of a sentence."""
 
-    __slots__ = ()
-    ABSENT: ClassVar["NoGit"]
-    NO_WORK_TREE: ClassVar["NoGit"]
-    ELSEWHERE: ClassVar["NoGit"]
-    SLOW: ClassVar["NoGit"]
-    TOO_MUCH: ClassVar["NoGit"]
+    ABSENT = "git is not installed"
+    NO_WORK_TREE = "it is not in a git work tree"
+    ELSEWHERE = (
+        "a part of its git directory lies outside the project, and does not name this work tree;"
+        " `git config core.worktree` there can name it, or give a root that has both"
+    )
+    SLOW = "git had not answered"
+    TOO_MUCH = "git had answered too much, or taken too much memory"
 
-
-class GitFailed(NoGit):
-    """Git's own words about a repository that it cannot read, and perhaps a remedy."""
-
-    __slots__ = ()
-
-
-NoGit.ABSENT = NoGit("git is not installed")
-NoGit.NO_WORK_TREE = NoGit("it is not in a git work tree")
-NoGit.ELSEWHERE = NoGit(
-    "a part of its git directory lies outside the project, and does not name this work tree;"
-    " `git config core.worktree` there can name it, or give a root that has both"
-)
-NoGit.SLOW = NoGit("git had not answered")
-NoGit.TOO_MUCH = NoGit("git had answered too much, or taken too much memory")
 
 _MEANINGS = (
     ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
@@ -90,14 +78,14 @@ _MEANINGS = (
 
 
 class Unanswered(Exception):
-    """Git did not answer, for the reason `why`."""
+    """Git did not answer. `why` is a `NoGit`, or git's own words about what it cannot read."""
 
-    def __init__(self, why: NoGit) -> None:
+    def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
 
 
-def reason(complaint: bytes) -> NoGit:
+def reason(complaint: bytes) -> str:
     """The reason in git's `complaint`, with a remedy where one is known."""
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
@@ -105,7 +93,7 @@ def reason(complaint: bytes) -> NoGit:
     meaning = next(meanings, "")
     if isinstance(meaning, NoGit):
         return meaning
-    return GitFailed(f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed")
+    return f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed"
 
 
 class RunningGit:
@@ -147,7 +135,7 @@ class RunningGit:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise Unanswered(GitFailed("git could not be started")) from error
+            raise Unanswered("git could not be started") from error
         self.budget = budget
 
         def feed(pipe: IO[bytes]) -> None:
@@ -186,7 +174,7 @@ class RunningGit:
             if self.process.wait(1) not in fine:
                 raise Unanswered(reason(bytes(complaint)))
         except (OSError, subprocess.SubprocessError) as error:
-            raise Unanswered(GitFailed("git failed")) from error
+            raise Unanswered("git failed") from error
         finally:
             self.end()
 

@@ -288,7 +288,7 @@ def test_without_a_work_tree_no_rule_counts_and_the_reason_is_told(tree: Plant) 
     found = found_in(root)
     assert found.repository is found.not_applied is NoGit.NO_WORK_TREE
     assert files(found) == [".gitignore", "x", "a/x", "a/y"]
-    assert found_in(root, "a").not_applied is None, "there is no .gitignore"
+    assert not found_in(root, "a").not_applied, "there is no .gitignore"
 
 
 def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:

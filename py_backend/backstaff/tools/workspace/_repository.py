@@ -13,7 +13,7 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.entry import Kind
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
@@ -73,7 +73,7 @@ def answering(path: str) -> Iterator[None]:
         if why in (NoGit.SLOW, NoGit.TOO_MUCH):
             remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
             raise DeadlineExceeded(f"When the time was up, {why}: {remedy}") from error
-        if isinstance(why, GitFailed):
+        if not isinstance(why, NoGit):
             message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
         message = f"Path {quote(path)} has no git repository: {why}"

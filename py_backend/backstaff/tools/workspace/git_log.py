@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from backstaff.changes.history import Commit, blame, commits
 from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.project.running_git import GitFailed, Unanswered
+from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -102,7 +102,7 @@ def _writers(
     try:
         found = blame(tree.repository, ref, (tree.inside + below).rstrip("/"), first, last)
     except Unanswered as error:
-        if not isinstance(error.why, GitFailed):
+        if isinstance(error.why, NoGit):
             raise
         problem = f"has no such lines in {quote(asked.ref)}: {prose(error.why)}"
         message = f"Path {quote(asked.path)} {problem}"

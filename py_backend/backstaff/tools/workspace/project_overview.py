@@ -111,10 +111,8 @@ def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, conte
     The branch is None without git or if git cannot name it, and "" if HEAD is detached.
     """
     repository, prefix, totals = found.repository, there.prefix, there.totals
-    branch = None
-    if not isinstance(repository, NoGit):
-        named = repository.branch(context.budget.share(WALK_SHARE))
-        branch = None if isinstance(named, NoGit) else named
+    share = context.budget.share(WALK_SHARE)
+    branch = None if isinstance(repository, str) else repository.branch(share)
     paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
