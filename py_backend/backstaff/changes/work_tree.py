@@ -87,11 +87,13 @@ def in_order(paths: Iterable[str]) -> list[str]:
 class WorkTree:
     """A work tree. The `base` is its top, or the root of the call if the top is above that.
 
-    `nested` is the number of work trees around this submodule.
+    `commit` is the latest, "" before the first. `nested` is the number of work trees around this
+    submodule.
     """
 
     base: Place
     repository: Repository
+    commit: str
     nested: int = 0
 
     @property
@@ -102,7 +104,7 @@ class WorkTree:
     @property
     def head(self) -> str:
         """The latest commit, or the empty tree before the first."""
-        return self.repository.head or self.oid(b"", "tree")
+        return self.commit or self.oid(b"", "tree")
 
     def oid(self, content: bytes, kind: str = "blob") -> str:
         """The hash of git's object with this `content`."""
@@ -200,7 +202,7 @@ def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     if within < 0:
         inside = "/".join(start.root.components[within:]) + "/"
     with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
-        yield WorkTree(base, replace(repository, inside=inside))
+        yield WorkTree(base, replace(repository, inside=inside), repository.latest_commit())
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:
@@ -378,7 +380,7 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
         ):
             if inner.base.path != place.path:  # it was not cloned: this is the repository around
                 return oid
-            head, status = inner.repository.head or oid, Status("", (), ())
+            head, status = inner.commit or oid, Status("", (), ())
             if ignored != "dirty":
                 status = status_of(replace(inner, nested=tree.nested + 1))
     except Unanswered as error:

@@ -45,11 +45,12 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, str):
         return Edits(unknown=repository)
-    key = (place.path, repository.head, repository.is_shallow)
-    if kept := _KEPT.get(key):
-        return kept
     try:
-        commits = touched(repository, budget)
+        head = repository.latest_commit()
+        key = (place.path, head, repository.is_shallow)
+        if kept := _KEPT.get(key):
+            return kept
+        commits = touched(repository, head, budget)
     except Unanswered as error:
         return Edits(unknown=error.why)
     several = commits if len(commits) > 1 else []
@@ -60,14 +61,16 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     return found
 
 
-def touched(repository: Repository, budget: Budget, most: int = COMMITS) -> list[list[str]]:
-    """The files below its place that each of the `most` latest commits touched, latest first.
+def touched(
+    repository: Repository, head: str, budget: Budget, most: int = COMMITS
+) -> list[list[str]]:
+    """The files below its place that each of the `most` commits up to `head` touched, latest first.
 
     A commit with none, such as a merge, is left out. Raises `Unanswered`.
     """
     words = ["log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}"]
-    words += [*QUIET, repository.head, *repository.below()]
-    told = repository.ask(*words, budget=budget) if repository.head else b""
+    words += [*QUIET, head, *repository.below()]
+    told = repository.ask(*words, budget=budget) if head else b""
     start = len(os.fsencode(repository.inside))
     # Two NULs and a newline stand before the paths, and a NUL behind each.
     listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])

@@ -11,16 +11,13 @@ another one on the disk. So no answer is stale, as far as the file system dates 
 on a network may be late. A search that may end early compares only as far as it comes (`confirm`).
 """
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from itertools import chain, pairwise, repeat
-from operator import attrgetter
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -29,15 +26,13 @@ from backstaff.errors import PathError, PermissionRefused
 from backstaff.fs.entry import Kind, Named, groups_in
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
+from backstaff.fs.stamps import Stamp, is_young, stamp_at, stamp_of
 from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import Unanswered
 
 MAX_KEPT = 500_000
 """Maximum number of files and directories that are kept, of all projects: 80 MB."""
-RACY_NS, COARSE_NS = 20_000_000, 2_100_000_000
-"""Nanoseconds in which a second change could leave the same times: more than a step of the kernel's
-clock, and of a file system that keeps whole seconds, or every other one as FAT does."""
 LIST_SECONDS, LIST_SHARE = 5.0, 0.5
 """Maximum time of a list by git, in seconds and as a part of the walk's: half a million files take
 less, and a fifo in a repository below makes git wait."""
@@ -114,11 +109,6 @@ class ProjectFiles:
         return [one.path for one in self.directories if one.closed is why]
 
 
-Stamp = tuple[int, int, int, int, int]
-"""The times and the identity of a file: equal stamps mean that nothing has changed."""
-stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
-    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
-)
 Watches = Mapping[str, Mapping[str, Stamp]]
 """By directory, the stamps of the directories in it, and of its rules or its `.git`, if any."""
 
@@ -164,7 +154,7 @@ def project_files(
         files += ["../" * up + _RULES for up in range(git.inside.count("/"), 0, -1)]
         files += [option.removeprefix("--exclude-from=") for option in git.excludes[1:]]
         files += [f"{git.git}/index"]
-    stamps = [_stamp(file, directory) for file in files]
+    stamps = [stamp_at(file, directory) for file in files]
     settings = (git.inside, git.excludes, *git.handed_on) if git else ()
     basis = (why, settings, *stamps)
     key = (place.root.path, place.relative, include_ignored)
@@ -197,20 +187,6 @@ def project_files(
         if not any(stamp and is_young(stamp, begun) for stamp in met):
             KEPT.put(key, (found, basis, look))
     return found
-
-
-def _stamp(file: str, directory: int) -> Stamp | None:
-    """The stamp of `file`, which may lie above the open `directory`; None if it is not there."""
-    with suppress(OSError):
-        return stamp_of(HANDLES.stat(file, directory))
-    return None
-
-
-def is_young(stamp: Stamp, now: int) -> bool:
-    """Return True if the file changed so shortly before `now` that another change may not show."""
-    modified, changed = stamp[0], stamp[1]
-    is_coarse = not (modified % 1_000_000_000 and changed % 1_000_000_000)
-    return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
 
 
 def _is_current(watches: Watches, directory: int, budget: Budget, last: str) -> bool:

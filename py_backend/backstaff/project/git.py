@@ -12,7 +12,8 @@ Neither reads a file of the work tree. Git gets its directories open, so that no
 import atexit
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,13 +21,15 @@ from itertools import chain
 from pathlib import PurePath
 from shutil import rmtree, which
 from tempfile import mkdtemp
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
+from backstaff.fs.stamps import Stamp, is_young, stamp_at
 from backstaff.project import running_git
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered, answers
 
@@ -51,8 +54,7 @@ _BETWEEN = "--//"
 """A word that git repeats between its answers; no real path has two slashes together."""
 _QUESTION = (
     *("rev-parse", "--is-inside-work-tree", "--show-prefix", _BETWEEN, "--absolute-git-dir"),
-    *(_BETWEEN, "--git-common-dir", _BETWEEN),
-    *("--default", "HEAD"),  # before the first commit, git prints nothing for it
+    *(_BETWEEN, "--git-common-dir"),
 )
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
@@ -70,6 +72,19 @@ Sees = Literal["objects", "index", "attributes", "files", "references"]
 It has no index with the attributes alone, or it would read a file in place of its object. For a
 question about its references alone, it is in the real repository.
 """
+
+
+class Facts(NamedTuple):
+    """Git's answers about a place: the path from the top to it, git's directories, the settings."""
+
+    inside: str
+    git: str
+    common: str
+    values: Mapping[str, str]
+
+
+_FACTS: LRUCache[tuple[str, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
+"""Facts by git's program and the place, with the stamps of the files that they come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +113,7 @@ class Repository:
     """The work tree around a place. It can be asked while the place is open, within the `budget`.
 
     `inside` is the path from the top of the work tree to the place: "" or `a/b/`. `values` are the
-    settings, the last of each name. `head` is the latest commit, "" before the first. `excludes`
-    are git's options for the files of ignore rules.
+    settings, the last of each name. `excludes` are git's options for the files of ignore rules.
     """
 
     program: str
@@ -109,7 +123,6 @@ class Repository:
     objects: Held
     inside: str
     values: Mapping[str, str]
-    head: str
     excludes: tuple[str, ...]
     budget: Budget
 
@@ -175,6 +188,11 @@ class Repository:
         """Whether the setting `key` is on: any value that git does not read as false."""
         value = self.values.get(key)
         return default if value is None else not _FALSE.fullmatch(value)
+
+    def latest_commit(self) -> str:
+        """The commit at `HEAD`; "" before the first. Raises `Unanswered`."""
+        words = ("rev-parse", "--verify", "--quiet", "HEAD")
+        return self.ask(*words, sees="references", fine=(0, 1)).decode().strip()
 
     def branch(self, budget: Budget) -> str | None:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
@@ -261,23 +279,19 @@ def _found(place: Place, budget: Budget) -> Repository:
         raise Unanswered(NoGit.NO_WORK_TREE)
     if not (program := _program(root)):
         raise Unanswered(NoGit.ABSENT)
-    first, held = budget.at_most(FIRST_SECONDS), [place.directory]
-    facts, printed = answers(
-        RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
-        for words in (_QUESTION, ("config", "-z", "--show-scope", "--list"))
-    )
-    there, git, common, head = (
-        part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
-    )
-    is_inside, _, inside = there.partition("\n")
-    if is_inside != "true":
-        raise Unanswered(NoGit.NO_WORK_TREE)
+    key = (program, place.path, *dot_gits)
+    known, stamps = _FACTS.get(key) or (None, {})
+    if not known or any(stamp_at(file) != stamp for file, stamp in stamps.items()):
+        begun, (known, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
+        stamps = {file: stamp_at(file) for file in files}
+        if not any(stamp and is_young(stamp, begun) for stamp in stamps.values()):
+            _FACTS.put(key, (known, stamps))
+    inside, git, common, values = known
     top = f"{place.path}/".removesuffix(inside).rstrip("/") or "/"
     common = os.path.realpath(os.path.join(place.path, common))
     # Open the directories first and judge them then, so that nobody can swap them in between.
     opened = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
     tree, at, shared, objects = opened
-    values = _settings(printed, top)
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
@@ -289,7 +303,7 @@ def _found(place: Place, budget: Budget) -> Repository:
     rules = rules[: 1 + is_within(rules[1], common, top, root)]
     named = (f"--exclude-from={file}" for file in rules if os.path.isfile(file))
     excludes = ("--exclude-per-directory=.gitignore", *named)
-    return Repository(program, tree, at, shared, objects, inside, values, head, excludes, budget)
+    return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
 
 
 def _program(root: str) -> str | None:
@@ -308,24 +322,50 @@ def _opened(path: str, place: Place) -> Held:
     return held
 
 
-def _settings(printed: bytes, top: str) -> dict[str, str]:
-    """The last value of each setting that git has `printed` in the work tree at `top`.
+def _facts(
+    program: str, here: Held, dot_gits: Sequence[str], budget: Budget
+) -> tuple[Facts, Iterable[str]]:
+    """Git's answers about the place `here`, and the files that they come from, if these exist.
 
     A project may name a file of its own as core.excludesFile, and no other file of the user's.
     """
+    first, held = budget.at_most(FIRST_SECONDS), [here.descriptor]
+    told, listed = answers(
+        RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        for words in (_QUESTION, ("config", "-z", "--show-scope", "--show-origin", "--list"))
+    )
+    there, git, common = (
+        part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(told).split(_BETWEEN)
+    )
+    is_inside, _, inside = there.partition("\n")
+    if is_inside != "true":
+        raise Unanswered(NoGit.NO_WORK_TREE)
+    top = f"{here.path}/".removesuffix(inside).rstrip("/") or "/"
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    files = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
-    values = {key: f"{folder}/git/{name}" for key, name in files.items()}
-    parts = iter(os.fsdecode(printed).split("\0")[:-1])
-    for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
+    defaults = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
+    values = {key: f"{folder}/git/{name}" for key, name in defaults.items()}
+    files = [f"{folder}/git/config", os.path.expanduser("~/.gitconfig"), "/etc/gitconfig"]
+    files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
+    # The time of a directory `.git` changes with the index, and these facts do not.
+    files += [one for one in dot_gits if not os.path.isdir(one)]
+    files += [f"{directory}/HEAD" for directory in (*dot_gits, git)]
+    files += [f"{git}/config.worktree", f"{git}/commondir"]
+    files += [os.path.join(here.path, common, "config")]
+    parts = iter(os.fsdecode(listed).split("\0")[:-1])
+    # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
+    for scope, origin, setting in zip(parts, parts, parts, strict=False):
         key, is_valued, value = setting.partition("\n")
-        if key in files:
+        source = os.path.join(top, origin.removeprefix("file:"))
+        files.append(source)
+        if key.startswith("include"):
+            files.append(os.path.join(os.path.dirname(source), os.path.expanduser(value)))
+        if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
             is_own = key == "core.excludesfile" and is_within(os.path.realpath(value), top)
             if not (is_own or scope in ("global", "system")):
                 continue
         values[key] = value if is_valued else "true"
-    return values
+    return Facts(inside, git, common, values), files
 
 
 def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:

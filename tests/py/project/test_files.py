@@ -21,8 +21,9 @@ from backstaff.cache import LRUCache
 from backstaff.errors import Cancelled, PermissionRefused
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
+from backstaff.fs.stamps import COARSE_NS, RACY_NS, is_young, stamp_of
 from backstaff.project import files as project_files
-from backstaff.project.files import COARSE_NS, RACY_NS, Closed, ProjectFiles, is_young, stamp_of
+from backstaff.project.files import Closed, ProjectFiles
 from backstaff.project.running_git import NoGit
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged

@@ -86,16 +86,16 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
         assert repository.inside == ""
         assert repository.branch(Budget()) == "trunk"
         assert tracked(repository) == sorted(everything)
-        first, second = touched(repository, Budget(), 9)
+        first, second = touched(repository, repository.latest_commit(), Budget(), 9)
         assert (first, set(second)) == (["d/b"], everything)
-        assert touched(repository, Budget(), 1) == [["d/b"]]
+        assert touched(repository, repository.latest_commit(), Budget(), 1) == [["d/b"]]
 
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.inside == "d/"
         assert tracked(repository) == ["d/b"]
-        assert touched(repository, Budget(), 9) == [["b"], ["b"]]
+        assert touched(repository, repository.latest_commit(), Budget(), 9) == [["b"], ["b"]]
 
 
 def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
         assert repository.branch(Budget()) == "trunk"
-        assert touched(repository, Budget(), 9) == []
+        assert touched(repository, repository.latest_commit(), Budget(), 9) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -204,7 +204,7 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     with asked(root) as repository:
         assert repository.branch(Budget()) == "trunk"
         assert "d/b" in tracked(repository)
-        assert touched(repository, Budget(), 9)
+        assert touched(repository, repository.latest_commit(), Budget(), 9)
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
@@ -222,7 +222,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     git(root, "init", "-q", "-b", "main")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "one")
-    tree = git(root, "rev-parse", "HEAD^{tree}").strip()
+    commit, tree = git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
     (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
     with (root / ".git/config").open("a") as config:
         config.write(
@@ -234,7 +234,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
     with opened(root / path, root) as place, pytest.raises(Unanswered):
-        touched(find_repository(place, Budget()), Budget(), 9)
+        touched(find_repository(place, Budget()), commit, Budget(), 9)
     assert not ran.exists()
 
 
@@ -250,7 +250,7 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
     assert no_git(project) is NoGit.ELSEWHERE
     with asked(project, folder) as repository:  # a root that has both
-        assert touched(repository, Budget(), 9)
+        assert touched(repository, repository.latest_commit(), Budget(), 9)
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
@@ -262,7 +262,7 @@ def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Pat
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
     with asked(outer / "module") as repository:
-        assert touched(repository, Budget(), 9)
+        assert touched(repository, repository.latest_commit(), Budget(), 9)
 
 
 def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
@@ -323,7 +323,7 @@ def test_nothing_is_written(root: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
         tracked(repository)
-        touched(repository, Budget(), 9)
+        touched(repository, repository.latest_commit(), Budget(), 9)
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
@@ -405,7 +405,12 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_git, "MAX_KIBIBYTES", 30_000)
     with asked(root) as repository:
-        words = ("log", "--extended-regexp", "--grep=((a{1,99}){1,99}){1,99}", repository.head)
+        words = (
+            "log",
+            "--extended-regexp",
+            "--grep=((a{1,99}){1,99}){1,99}",
+            repository.latest_commit(),
+        )
         with pytest.raises(Unanswered, match=NoGit.TOO_MUCH):
             repository.ask(*words)
 
@@ -446,7 +451,7 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
         assert "its index is split" in found.not_applied
     with asked(root) as repository:
         assert repository.is_split
-        assert touched(repository, Budget(), 5)
+        assert touched(repository, repository.latest_commit(), Budget(), 5)
         assert repository.branch(Budget()) == "trunk"
     assert times(root) == before
 
@@ -509,7 +514,7 @@ def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
         assert no_git(root / "inner") is NoGit.ELSEWHERE
     else:
         with asked(root / "inner") as repository:
-            assert repository.head
+            assert repository.latest_commit()
 
 
 def _ends_as_foreign(path: Path) -> None:

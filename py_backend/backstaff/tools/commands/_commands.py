@@ -27,7 +27,7 @@ from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.fs.entry import Kind, entries_in, lstat_or_none
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Place, Root, components
-from backstaff.project.files import Stamp, is_young, stamp_of
+from backstaff.fs.stamps import Stamp, is_young, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused
