@@ -24,6 +24,7 @@ from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
+from tests.py.trees import settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -325,6 +326,49 @@ def test_nothing_is_written(root: Path) -> None:
         tracked(repository)
         touched(repository, repository.latest_commit(), Budget(), 9)
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("R/.git/config", "[core]\n\tfilemode = false\n"),
+        ("R/.git/more", "[core]\n\tfilemode = false\n"),
+        ("R/.git/config.worktree", "[core]\n\tfilemode = false\n"),
+        ("R/.git/commondir", "../../other/.git\n"),
+        ("home/.gitconfig", "[status]\n\trenames = copies\n"),
+        ("home/.config/git/config", "[status]\n\trenames = copies\n"),
+        ("R/.git", "gitdir: ../other/.git\n"),
+    ],
+)
+def test_facts_of_a_repository_are_kept_until_a_file_that_they_come_from_changes(
+    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, content: str
+) -> None:
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    (folder / "home/.config/git").mkdir(parents=True)
+    git(root, "config", "include.path", "more")
+    git(root, "config", "extensions.worktreeConfig", "true")
+    git(folder, "init", "-q", "other")
+    git(folder / "other", "config", "core.worktree", str(root))
+    settle(folder)
+
+    def facts() -> tuple[object, ...] | str:
+        try:
+            with asked(root, folder) as repository:
+                return repository.git.path, repository.common.path, dict(repository.values)
+        except Unanswered as error:
+            return error.why
+
+    before = facts()
+    with monkeypatch.context() as patch:
+        patch.setattr(asking, "RunningGit", None)
+        assert facts() == before, "no git was started"
+    if path == "R/.git":
+        (root / ".git").rename(folder / "away")
+    with (folder / path).open("a") as file:
+        file.write(content)
+    changed = facts()
+    asking._FACTS.clear()  # noqa: SLF001
+    assert changed == facts() != before
 
 
 def test_environment_of_the_caller_does_not_count(
