@@ -11,8 +11,7 @@ from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.settings import Settings, Tables
 
-Read = Callable[[Tables, Collection[str]], Settings]
-"""Reads the settings, given the tables of the tools and the ids that the policy may name."""
+Read = Callable[[Tables, Collection[str]], Settings]  # from the tools' tables and ids
 
 
 def make_server(

@@ -13,8 +13,7 @@ from backstaff.globs.globs import Globs
 from backstaff.project.files import ProjectFiles, in_order, up_to
 from backstaff.render.lines import paths_in_a_note
 
-MAX_KEPT = 250_000
-"""Maximum number of files in all choices that are kept; 125,000 take 13 MB."""
+MAX_KEPT = 250_000  # files in all choices that are kept; 125,000 take 13 MB
 
 
 @dataclass(frozen=True, slots=True)

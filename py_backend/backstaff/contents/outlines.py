@@ -16,14 +16,10 @@ from backstaff.errors import DeadlineExceeded
 from backstaff.structure.languages import language_of
 from backstaff.structure.outline import Definition, Outline
 
-SECONDS = 2.0
-"""Maximum number of seconds for the outline of a text: the longest linear pass takes one."""
-TIME_SHARE = 0.5
-"""The part of a call's time that one text may take: others have a chance, too."""
-FEW = 8
-"""Maximum number of texts for which one process is enough."""
-MAX_KEPT = 256
-"""Maximum number of outlines that are kept, each some 5 kB."""
+SECONDS = 2.0  # seconds for the outline of a text: the longest linear pass takes one
+TIME_SHARE = 0.5  # the part of a call's time that one text may take: others have a chance, too
+FEW = 8  # texts for which one process is enough
+MAX_KEPT = 256  # outlines that are kept, each some 5 kB
 Jobs = deque[Asked]
 KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAX_KEPT)
 

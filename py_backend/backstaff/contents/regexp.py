@@ -41,14 +41,10 @@ PROGRAM = (
 PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
 """Maximum number of processes that search for one call, and that wait for the next one."""
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
-TICK = 0.05
-"""Seconds between two looks at a budget, and for ending the job of a call that is answered."""
-PIECE = 1 << 16
-"""Number of bytes that are received at once."""
-ENDS = "end the matcher"
-"""The name of a thread that waits for a killed process to end."""
-LAST_SECONDS = 1.0
-"""A process that nobody killed at its deadline ends by itself so many seconds later."""
+TICK = 0.05  # seconds between two looks at a budget, and to end the job of an answered call
+PIECE = 1 << 16  # bytes that are received at once
+ENDS = "end the matcher"  # the name of a thread that waits for a killed process to end
+LAST_SECONDS = 1.0  # after its deadline, when a process that nobody killed ends by itself
 
 _START = """
 import marshal, os, sys, types

@@ -51,22 +51,14 @@ MEMORY = 1 << 30
 
 Some patterns need a hundred for each character of a line.
 """
-OUTLINE = "outline"
-"""The `output` of a job that has no pattern: the definitions of its only text."""
-ROWS = 1000
-"""Number of definitions in an answer: reading more at once would hold up the server."""
-SHORTEST_PART = 3
-"""Number of characters of the part of a literal that is looked for."""
-WIDTH = 1000
-"""Maximum number of characters of a line in an answer; a longer one is cut around the match."""
-HEAD = 8192
-"""Number of bytes at the start in which a NUL marks a file as binary."""
-TOGETHER = 1 << 18
-"""Number of bytes of texts that are searched at once: a long text is found in twice as fast."""
-ANSWERED = 1 << 20
-"""Number of bytes of texts and matches after which a job ends."""
-PATTERNS = 8
-"""Maximum number of compiled patterns that are kept."""
+OUTLINE = "outline"  # the `output` of a job that has no pattern: the definitions of its only text
+ROWS = 1000  # definitions in an answer: reading more at once would hold up the server
+SHORTEST_PART = 3  # characters of the part of a literal that is looked for
+WIDTH = 1000  # characters of a line in an answer; a longer one is cut around the match
+HEAD = 8192  # bytes at the start in which a NUL marks a file as binary
+TOGETHER = 1 << 18  # bytes of texts that are searched at once, which is twice as fast
+ANSWERED = 1 << 20  # bytes of texts and matches after which a job ends
+PATTERNS = 8  # compiled patterns that are kept
 
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1; its start and end in the line from 0; the start of the
@@ -74,8 +66,7 @@ part of the line that the answer has, the length of the line, and the part; and 
 UTF-16 units."""
 
 
-Pattern = tuple[str, bool]
-"""A regular expression, and whether it ignores case."""
+Pattern = tuple[str, bool]  # a regular expression, and whether it ignores case
 
 
 class Job(NamedTuple):
@@ -259,8 +250,7 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
     return joined, ends_of(texts), unread
 
 
-compiled = lru_cache(PATTERNS)(Search)
-"""Compiles a pattern, or returns the search that is kept."""
+compiled = lru_cache(PATTERNS)(Search)  # compiles a pattern, or returns the search that is kept
 
 
 def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:

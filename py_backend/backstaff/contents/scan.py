@@ -14,10 +14,8 @@ from backstaff.fs.contents import Contents, Unread
 
 FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
-TWO_JOBS = 4 * FIRST_FILES
-"""Number of files in the first two jobs. Before the third, all files are confirmed."""
-MANY_FILES = 256
-"""Number of files from which on several processes search."""
+TWO_JOBS = 4 * FIRST_FILES  # files in the first two jobs; before the third, all are confirmed
+MANY_FILES = 256  # files from which on several processes search
 
 
 @dataclass(frozen=True, slots=True)

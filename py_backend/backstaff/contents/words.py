@@ -6,13 +6,10 @@ A pattern is a question, too: that of `def (open|close)_socket\b` is `def open c
 import re
 from dataclasses import dataclass
 
-SHORTEST_STEM = 3
-"""Minimum number of characters that remain of a word without its ending."""
-SHORTEST = 2
-"""Minimum number of characters of a word, unless all are shorter."""
+SHORTEST_STEM = 3  # characters at least that remain of a word without its ending
+SHORTEST = 2  # characters at least of a word, unless all are shorter
 SHORTEST_STEMMED = 5
-MOST_WORDS = 32
-"""Maximum number of words that are looked for: each costs a pass over the texts."""
+MOST_WORDS = 32  # words that are looked for: each costs a pass over the texts
 
 _ENDING = re.compile(rf"(?<={'.' * SHORTEST_STEM})(ments?|ings?|ions?|[eo]rs?|ies|es|ed|s)$")
 _TOKEN = re.compile(r"[^\W\d_$][\w$]*|[_$][\w$]+|\d+")

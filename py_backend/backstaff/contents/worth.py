@@ -21,26 +21,20 @@ from backstaff.contents.words import Question
 from backstaff.names.ranking import is_aside, letters_of
 from backstaff.structure.outline import Definition, Outline
 
-CUT_FILES = 30
-"""Number of files that are cut into definitions. With 60 and with all of them NDCG is the same."""
-SATURATION = 1.2
-"""How slowly more occurrences of a word in a file add less; .8 to 2 are within .016."""
-LENGTH_SHARE = 0.25
-"""The part of a file's length that counts against it: -.001, .014, .009, 0."""
-COVER = 3.0
-"""The gain of a file whose name has no other letters than the words: .008, .022, .054, .041."""
+CUT_FILES = 30  # files that are cut into definitions; with 60 or all of them NDCG is the same
+SATURATION = 1.2  # how slowly more of a word in a file add less; .8 to 2 are within .016
+LENGTH_SHARE = 0.25  # the part of a file's length that counts against it: -.001, .014, .009, 0
+COVER = 3.0  # of a file whose name has no letters but the words: .008, .022, .054, .041
 ASIDE, DOCUMENT = 0.4, 0.3
 """The shares of tests and examples, .007, .077, .016, .016, and of documents and data: .005, .034,
 .007, .001."""
-DEFINITION_SHARE = 0.5
-"""The part of its best definition's score that a file gains: .010, .018, .007, -.005."""
+DEFINITION_SHARE = 0.5  # of its best definition's score for a file: .010, .018, .007, -.005
 USUAL_LINES = 30
 IN_NAME, IN_HEAD = 1.0, 0.5
 """The gain of a word in a definition's name, .010, .010, .014, -.001, and in its first lines: .005,
 .010, .010, -.001."""
 HEAD_LINES = 4
-PLACES = 3
-"""Maximum number of places of a file."""
+PLACES = 3  # places of a file
 SAME_NAME, IN_QUESTION = 10.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
 are a name: .050, .10); and if a question of more words holds the name."""

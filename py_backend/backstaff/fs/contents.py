@@ -17,8 +17,7 @@ from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
 
-MAX_FILE_BYTES = 1 << 20
-"""Maximum number of bytes of a file that is read, unless the settings have another."""
+MAX_FILE_BYTES = 1 << 20  # bytes of a file that is read, unless the settings have another
 
 
 class Unread(StrEnum):

@@ -48,8 +48,7 @@ def kind_of(status: os.stat_result) -> Kind:
 
 GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 """The kinds that a directory itself tells apart: special files are UNKNOWN."""
-Named = tuple[str, Kind]
-"""A name and its kind, one of `GROUPS`."""
+Named = tuple[str, Kind]  # a name and its kind, one of `GROUPS`
 
 
 def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
@@ -99,8 +98,7 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
     return [(name, kind) for kind, names in groups for name in names]
 
 
-Facts = tuple[int, int, int]
-"""Mode, size in bytes, time of change in nanoseconds: a status takes thirty times as much."""
+Facts = tuple[int, int, int]  # of `facts_of`: a status takes thirty times as much room
 MODE, SIZE, MODIFIED_NS = range(3)
 facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
 lstat = HANDLES.lstat

@@ -37,8 +37,7 @@ from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096
 """Maximum number of bytes of a path, of links on its way, and of its components with theirs."""
-MAX_RETRIES = 64
-"""Maximum number of times that something is looked at again, because it changed meanwhile."""
+MAX_RETRIES = 64  # times that something is looked at again, because it changed meanwhile
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}

@@ -29,8 +29,7 @@ SECRETS = (
     *("!*.pub", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
 )
 """The globs that hold unless the settings have others."""
-UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")
-"""Matches a glob that is not supported."""
+UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")  # matches a glob that is not supported
 
 _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
 """The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`."""
@@ -61,8 +60,7 @@ class Guard:
         return not allowed and any(map(self.hides, {relative, given}))
 
 
-OPEN = Guard()
-"""The guard of a call that may read everything, as a person's own may."""
+OPEN = Guard()  # the guard of a call that may read everything, as a person's own may
 
 
 @lru_cache(maxsize=8)

@@ -20,14 +20,10 @@ from backstaff.names.ranking import MatchKind, Ranking, name_of, subsequence
 from backstaff.names.suggestions import elsewhere, misspelt
 
 MAX_QUERY_CHARACTERS, MAX_WORDS = 1024, 16
-MIN_RANKED = 300
-"""Minimum number of matches that are ranked, so that the guesses are the same for each page."""
-FEW = 5
-"""Minimum number of names with these initials that are more likely than one edit."""
-AT_ONCE = 1024
-"""Number of paths between two looks at the clock: matching these takes under a millisecond."""
-MAX_KEPT = 250_000
-"""Maximum number of paths in all matches that are kept for their next pages."""
+MIN_RANKED = 300  # matches that are ranked at least, so that each page has the same guesses
+FEW = 5  # names with these initials, from which on one edit is less likely
+AT_ONCE = 1024  # paths between two looks at the clock: matching these takes under a millisecond
+MAX_KEPT = 250_000  # paths in all matches that are kept for their next pages
 
 
 class SearchKind(StrEnum):

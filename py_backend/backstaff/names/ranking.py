@@ -51,8 +51,7 @@ _NAMES_ASIDE = re.compile(
 )
 """Matches a word that asks for such files."""
 _NO_LETTER = re.compile(r"[\W_]+")
-AT_ONCE = 16
-"""Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
+AT_ONCE = 16  # paths between two looks at the clock: one of 4,000 characters can take .05 s
 
 
 class MatchKind(IntEnum):
@@ -74,8 +73,7 @@ class MatchKind(IntEnum):
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
-Key = tuple[MatchKind, int, float, int, int]
-"""The order of a path: kind, how well it matches, edits, length and position."""
+Key = tuple[MatchKind, int, float, int, int]  # kind, badness, edits, length, position
 
 
 @dataclass(frozen=True, slots=True)

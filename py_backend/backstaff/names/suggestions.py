@@ -15,14 +15,12 @@ from backstaff.names.ranking import is_whole_name, name_of
 from backstaff.render.lines import EXAMPLES, plural
 from backstaff.render.names import quote
 
-SECONDS = 1.0
-"""Maximum number of seconds for a search for suggestions."""
+SECONDS = 1.0  # seconds for a search for suggestions
 MOST, SHORTEST, LONGEST = 20, 4, 64
 """Maximum number of guesses, and the numbers of characters between which words are corrected:
 shorter ones are one edit away from too many names."""
 # MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8.
-MIN_SIMILARITY = 0.4
-"""Minimum similarity of a name that `similar` returns."""
+MIN_SIMILARITY = 0.4  # minimum similarity of a name that `similar` returns
 # With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
 # another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 

@@ -14,14 +14,10 @@ import codecs
 import re
 import unicodedata
 
-HEAD_BYTES = 8 << 10
-"""Number of bytes at the start in which a NUL makes a file binary (read 5)."""
-COOKIE_BYTES = 1 << 10
-"""Bytes at the start in which a cookie may stand; only their first two lines count."""
-MAX_NAME = 64
-"""Maximum length of the name of an encoding; Emacs's longest has 30 characters."""
-MAX_SUGGESTIONS = 3
-"""Maximum number of encodings that an error suggests."""
+HEAD_BYTES = 8 << 10  # bytes at the start in which a NUL makes a file binary (read 5)
+COOKIE_BYTES = 1 << 10  # at the start, of whose first two lines one may have a cookie
+MAX_NAME = 64  # maximum length of the name of an encoding; Emacs's longest has 30 characters
+MAX_SUGGESTIONS = 3  # encodings that an error suggests
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -27,17 +27,12 @@ from backstaff.structure.languages import MAX_CHARACTERS
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context
 
-TABLE = "read_file"
-"""The table of the settings, as contract read 5 names it."""
-PIECE_BYTES = 128 << 10
-"""Maximum number of bytes that are read at once."""
-LINE_BYTES = 2_000
-"""Maximum number of bytes that are kept of a line, except of a window's first."""
-REVISION_DIGITS = 16
-"""Number of hex digits of a text's SHA-256 that name its state."""
+TABLE = "read_file"  # the table of the settings, as contract read 5 names it
+PIECE_BYTES = 128 << 10  # bytes that are read at once
+LINE_BYTES = 2_000  # bytes that are kept of a line, except of a window's first
+REVISION_DIGITS = 16  # hex digits of a text's SHA-256 that name its state
 _ENDS = {None: "none", "\n": "lf", "\r\n": "crlf", "\r": "cr"}
-SAMPLE_BYTES = 2 << 10
-"""Bytes before and behind an undecodable one, from which likely encodings are found."""
+SAMPLE_BYTES = 2 << 10  # before and behind an undecodable byte, to find likely encodings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,10 @@ from itertools import accumulate, islice, takewhile
 from backstaff.render.names import word
 from backstaff.result import Note
 
-LEAST = 64
-"""The lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`."""
-MAX_NOTE = 1000
-"""Maximum number of bytes of a note: a path in it can have thousands."""
-EXAMPLES, MAX_EXAMPLES = 5, 500
-"""Maximum number of examples in a note, and of their bytes in all."""
-MAX_CALL, CALL_SHARE = 500, 4
-"""Maximum number of bytes of another call's name, and one in this many of the limit."""
+LEAST = 64  # the lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`
+MAX_NOTE = 1000  # bytes of a note: a path in it can have thousands
+EXAMPLES, MAX_EXAMPLES = 5, 500  # examples in a note, and of their bytes in all
+MAX_CALL, CALL_SHARE = 500, 4  # bytes of another call's name, and one in this many of the limit
 
 
 def size(text: str) -> int:

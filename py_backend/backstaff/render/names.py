@@ -40,8 +40,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
 """Characters that drive a terminal, or change the direction of the text behind them. Only these
 stand as escapes in the text of a file: an agent that edits it needs all others as they are."""
-MAX_ECHO = 200
-"""Maximum number of characters of an argument in a message."""
+MAX_ECHO = 200  # characters of an argument in a message
 _compiled = cache(re.compile)
 """Compiles at the first use: each of these takes a millisecond, and few answers need one."""
 
