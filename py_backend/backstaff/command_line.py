@@ -18,7 +18,6 @@ from backstaff.render.names import quote, visible
 from backstaff.server import Server
 from backstaff.settings import default_file, load
 from backstaff.start import make_server, serve_until_the_end
-from backstaff.tool import MODEL_TEXT_BYTES
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
@@ -60,8 +59,6 @@ def _parser() -> argparse.ArgumentParser:
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
     chosen = "these tools, or all tools of these toolsets: workspace/tree,commands"
     mcp.add_argument("--tools", metavar="NAME,...", help=chosen)
-    limit, longest = MODEL_TEXT_BYTES, "the longest text of an answer (default: %(default)s)"
-    mcp.add_argument("--max-output-bytes", type=int, default=limit, metavar="N", help=longest)
     asks = "whether to ask a running Emacs for unsaved text (default: %(default)s)"
     mcp.add_argument("--emacs", choices=("auto", "never"), default="auto", help=asks)
     call = add("call", help="call one tool and print its answer")
@@ -91,7 +88,6 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _mcp(options: argparse.Namespace) -> int:
-    from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
     kind, of_emacs = Server, tuple[str, ...]()
@@ -105,8 +101,7 @@ def _mcp(options: argparse.Namespace) -> int:
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
     tools = _chosen(server.registry, options.tools, of_emacs)
-    offer = ServedTools(tools=tools, max_output_bytes=options.max_output_bytes, problem=problem)
-    return serve_until_the_end(serve, server, offer)
+    return serve_until_the_end(serve, server, tools, problem)
 
 
 def _no_project(root: str) -> str:

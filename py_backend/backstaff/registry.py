@@ -19,7 +19,7 @@ from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.tool import ALWAYS_LOADED, MODEL_TEXT_BYTES, Tool
+from backstaff.tool import ALWAYS_LOADED, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -68,12 +68,10 @@ class Registry:
             found.append(tool.definition(tool_id) | {"model": model})
         return found
 
-    def for_models(
-        self, tool_id: str, limit: int, client: Mapping[str, Tool[Any]]
-    ) -> dict[str, object]:
+    def for_models(self, tool_id: str, client: Mapping[str, Tool[Any]]) -> dict[str, object]:
         """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
-        The tool may be one of the `client`. The texts of its answers have at most `limit` bytes.
+        The tool may be one of the `client`.
         `is_always_loaded` is a wish to clients that show a model definitions only on demand.
         Raises KeyError if there is no such tool, and `ToolError` if it cannot be used.
         """
@@ -85,13 +83,12 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            known = parameter.schema()
-            shown = {key: known[key] for key in ("type", "items", "enum") if key in known}
+            facts = parameter.schema().items()
+            shown = {key: fact for key, fact in facts if key in ("type", "items", "enum")}
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
-            text = self._named(parameter.described(), tools)
-            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
-            properties[parameter.name] = shown | {"description": text}
+            shown["description"] = self._named(parameter.described(), tools)
+            properties[parameter.name] = shown
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),

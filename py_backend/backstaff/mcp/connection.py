@@ -12,7 +12,6 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from backstaff import __version__
@@ -22,6 +21,7 @@ from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.server import Reply, Server
 from backstaff.settings import Verdict
 from backstaff.streams import MAX_REQUEST_BYTES
+from backstaff.tool import MODEL_TEXT_BYTES
 from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
@@ -56,18 +56,6 @@ _INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTools:
-    """The ids of the tools that clients see, in the order of `tools/list`, and the limit of texts.
-
-    A `problem` is the answer to each call if the server started in no project.
-    """
-
-    tools: Sequence[str]
-    max_output_bytes: int
-    problem: str = ""
-
-
 class Refused(Exception):
     """A request that is answered with an error of JSON-RPC: its code, its message, more facts."""
 
@@ -81,18 +69,23 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(
-        self, server: Server, offer: ServedTools, send: Callable[[bytes], None], workers: Workers
+        self,
+        server: Server,
+        tools: Sequence[str],
+        problem: str,
+        send: Callable[[bytes], None],
+        workers: Workers,
     ) -> None:
-        """Answer with `send`, which writes one whole line and may be called by any thread."""
-        self._workers = workers
-        self._server = server
-        self._offer = offer
-        self._send = send
+        """Offer `tools`, ids in the order of `tools/list`, and answer by `send`, a line at once.
+
+        A `problem` is the answer to each call if the server started in no project.
+        """
+        self._workers, self._server, self._send, self._problem = workers, server, send, problem
         self._line = b""
         # A tool that the policy holds back is not listed, but the answer to a call says why.
-        self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        self._names = {server.registry.model_name(tool_id): tool_id for tool_id in tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
-        self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
+        self._ids = self._names | {tool_id: tool_id for tool_id in tools}
         self._heard = self._listed(is_live=False)  # the names that the client knows
 
     def receive(self, data: bytes) -> None:
@@ -165,9 +158,9 @@ class Connection:
 
     def _described(self) -> dict[str, object]:
         """Return the part of a description of this server that is the same in both eras."""
-        instructions = self._offer.problem or _INSTRUCTIONS.format(
+        instructions = self._problem or _INSTRUCTIONS.format(
             root=quote(self._server.root),
-            limit=self._offer.max_output_bytes,
+            limit=MODEL_TEXT_BYTES,
             how=_IN_EMACS if self._server.is_live() else _ON_DISK,
         )
         return {"capabilities": _CAPABILITIES, "instructions": instructions}
@@ -179,7 +172,7 @@ class Connection:
         for name in self._listed(is_live=self._server.is_live()):
             try:
                 definition = self._server.registry.for_models(
-                    self._names[name], self._offer.max_output_bytes, self._server.client_tools()
+                    self._names[name], self._server.client_tools()
                 )
             # It is broken, and the log and the answer to a call say why; or no Emacs has it.
             except (KeyError, ToolError):
@@ -215,7 +208,7 @@ class Connection:
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
         context = {
-            "max_output_bytes": self._offer.max_output_bytes,
+            "max_output_bytes": MODEL_TEXT_BYTES,
             "text_only": True,
             "for_model": True,
             "offer": self._heard,
@@ -227,8 +220,8 @@ class Connection:
             encode=partial(_encoded, stateless=stateless),
             send=self._send,
         )
-        if self._offer.problem:
-            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem))
+        if self._problem:
+            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
         else:
             self._workers.submit(running)
 
