@@ -125,7 +125,7 @@ def path_error(error: OSError) -> PathError:
 
 
 class SettingsError(Exception):
-    """A configuration file that cannot be used; the message names file, line, key and values."""
+    """A configuration file that cannot be used: the message names file, line, key and values."""
 
 
 class DeadlineExceeded(ToolError):

@@ -46,11 +46,8 @@ from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 from backstaff.structure.outline import outline
 
+# Bytes for a pattern, unless the system's limit is lower: some need 100 for a character of a line.
 MEMORY = 1 << 30
-"""Maximum number of bytes for a pattern, unless the limit of the system is lower.
-
-Some patterns need a hundred for each character of a line.
-"""
 OUTLINE = "outline"  # the `output` of a job that has no pattern: the definitions of its only text
 ROWS = 1000  # definitions in an answer: reading more at once would hold up the server
 SHORTEST_PART = 3  # characters of the part of a literal that is looked for
@@ -60,12 +57,9 @@ TOGETHER = 1 << 18  # bytes of texts that are searched at once, which is twice a
 ANSWERED = 1 << 20  # bytes of texts and matches after which a job ends
 PATTERNS = 8  # compiled patterns that are kept
 
+# A match: the number of its line, from 1; its start and end in the line, from 0; the start of the
+# part of the line in the answer, the line's length, and the part; its start in UTF-16 units.
 Match = tuple[int, int, int, int, int, str, int]
-"""A match: the number of its line from 1; its start and end in the line from 0; the start of the
-part of the line that the answer has, the length of the line, and the part; and the match's start in
-UTF-16 units."""
-
-
 Pattern = tuple[str, bool]  # a regular expression, and whether it ignores case
 
 
@@ -153,10 +147,7 @@ class Search:
         return sorted(found)
 
     def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
-        """Yield number, line, start and end of each match in `text`.
-
-        An empty match advances by one character (search 1).
-        """
+        """Yield number, line, start and end of each match: after an empty one at the next place."""
         lines = text.removesuffix(b"\n").split(b"\n")
         for number in self.likely(text, ends_of(lines)):
             line = lines[number].decode()
@@ -171,10 +162,7 @@ def ends_of(parts: Iterable[bytes]) -> list[int]:
 
 @cache
 def memmem() -> Any:  # noqa: ANN401 - a function of C
-    """Return the search for bytes of the C library of Linux, or None.
-
-    That of glibc takes .4 of the time of `bytes.find`.
-    """
+    """Return the search for bytes of Linux's C library, in .4 of the time of `find`, or None."""
     with suppress(ImportError, OSError, AttributeError, MemoryError):
         import ctypes
 
@@ -233,10 +221,7 @@ def found_in(
 
 
 def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, str]]:
-    """Return the texts of `data` in one, their ends, and the reasons by number.
-
-    A text with a reason is no text, and is empty.
-    """
+    """Return the texts of `data` in one, their ends, and by number why others are empty."""
     texts = [one if isinstance(one, bytes) else b"" for one in data]
     joined, is_plain = b"\n".join(texts), False
     with suppress(UnicodeDecodeError):

@@ -39,12 +39,11 @@ SAME_NAME, IN_QUESTION = 10.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
 are a name: .050, .10); and if a question of more words holds the name."""
 
-_DOCUMENT = re.compile(
+_DOCUMENT = re.compile(  # of paths of documents and data
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
     r"|map|info|texi)\Z",
     re.IGNORECASE,
 )
-"""Matches the paths of documents and data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,7 @@ class Worthy:
 
 
 def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[str, float]:
-    """Return how much each word says, from the number of files that have it among all `searched`.
-
-    It is the root of the weight in BM25: 0, .014, .046, .008.
-    """
+    """Return the weight of each word, the root of that in BM25: 0, .014, .046, .008."""
     having = [sum(1 for one in found if one.words[at]) for at in range(len(question.words))]
     total = max(searched, len(found))
     return {
@@ -118,10 +114,7 @@ def _of_name(path: str, question: Question, weight: Mapping[str, float]) -> floa
 def with_places(
     worthy: Worthy, question: Question, weight: Mapping[str, float], text: str, made: Outline | None
 ) -> Worthy:
-    """Return the file with its places, and with the gain from the best of them.
-
-    `text` is that of the file, and `made` its outline.
-    """
+    """Return the file of this `text` and outline with its places, and the gain from the best."""
     words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
     meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
     best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
@@ -174,10 +167,7 @@ class _Words:
         return score
 
     def best_line(self, one: Definition) -> tuple[int, str]:
-        """Return the line of a definition whose words weigh most, and its text.
-
-        Of equals it is the first that is not the definition's own line.
-        """
+        """Return the line, the first beside `one.line`, whose words weigh most, and its text."""
         weights: dict[int, float] = {one.line: 0.0}
         for word, lines in self._lines.items():
             first = bisect_left(lines, one.first_line)
