@@ -9,7 +9,7 @@ from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
 from backstaff.result import Keyword
-from backstaff.tool import Context, Result, ResultKind, Tool
+from backstaff.tool import Result, ResultKind, Tool
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
@@ -27,17 +27,13 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
             description=one.description,
             arguments=dict,
             declared=tuple(map(_parameter, one.arguments)),
-            run=_echo,
+            # The client does the work, with the checked arguments.
+            run=lambda checked, _: Result(text="", data=checked),
             result_kind=ResultKind.TEXT,
             categories=one.categories,
         )
         for one in definitions
     }
-
-
-def _echo(arguments: dict[str, Any], _: Context) -> Result:
-    """Answer with the checked arguments: the client does the tool's work with them."""
-    return Result(text="", data=arguments)
 
 
 def _keywords(raw: object) -> tuple[Keyword, ...]:
