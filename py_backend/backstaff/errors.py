@@ -34,7 +34,7 @@ class ToolError(Exception):
     """An expected failure of a call.
 
     `code` is one of `ErrorCode` or a contract's own word; `message` is one sentence without the
-    leading "Error: "; `details` are extra facts for programs (JSON-like values, snake_case keys).
+    leading "Error: "; `details` are JSON-like facts for programs, with snake_case keys.
     """
 
     def __init__(self, code: str, message: str, **details: object) -> None:

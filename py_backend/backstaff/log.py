@@ -26,13 +26,8 @@ def start(file: str | None, level: str) -> None:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
-        stream = open(  # noqa: SIM115  # open until the process ends
-            file,
-            "a",
-            errors="backslashreplace",
-            opener=lambda path, more: os.open(path, more | flags, 0o600),
-        )
-        handler = logging.StreamHandler(stream)
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o600)
+        handler = logging.StreamHandler(os.fdopen(descriptor, "a", errors="backslashreplace"))
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 
 

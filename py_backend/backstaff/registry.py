@@ -54,10 +54,7 @@ class Registry:
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
     def definitions(self, client: Mapping[str, Tool[Any]] | None = None) -> list[dict[str, object]]:
-        """Answer `describe`, with the tools of the `client` last. Raises `ToolError`.
-
-        `model` has the texts for models, where tools have the names that models know.
-        """
+        """Answer `describe`, with the `client`'s tools last; `model` has the texts for models."""
         tools, found = {**self.by_id, **(client or {})}, []
         for tool_id, tool in tools.items():
             model = {
@@ -69,9 +66,8 @@ class Registry:
         return found
 
     def for_models(self, tool_id: str, client: Mapping[str, Tool[Any]]) -> dict[str, object]:
-        """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
+        """The definition of a tool, ours or the `client`'s, that models see.
 
-        The tool may be one of the `client`.
         `is_always_loaded` is a wish to clients that show a model definitions only on demand.
         Raises KeyError if there is no such tool, and `ToolError` if it cannot be used.
         """

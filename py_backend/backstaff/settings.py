@@ -41,8 +41,7 @@ class Policy:
     """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05), such as `deny = ["agent-q/*"]`.
 
     `deny` goes before `prompt`, and `prompt` before `allow`. Unless `allow` is empty, a tool that
-    no list names is denied. `secrets` has globs of `fs.secrets`: a model reads no file that they
-    match unless a person allows it.
+    no list names is denied. A model reads no file that `secrets` matches without a person's yes.
     """
 
     allow: tuple[str, ...] = ()
@@ -87,12 +86,10 @@ def default_file() -> str | None:
 
 
 def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
-    """Read the settings in the file `path`. Raises `SettingsError`.
-
-    Refuses a glob of the policy that fits none of `tool_ids`: a misspelt denial would deny nothing.
-    """
+    """Read the settings in the file `path`. Raises `SettingsError`."""
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
+        # A fifo would wait for a writer.
+        with open(path, "rb", opener=lambda *one: os.open(one[0], one[1] | os.O_NONBLOCK)) as file:
             _refuse_unsafe(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
@@ -115,7 +112,7 @@ def parse(
     document.mapping(values, "", ("policy", "tools"))
     policy = document.table("policy", values.get("policy", {}), Policy)
     for verdict in Verdict:
-        for glob in getattr(policy, verdict):
+        for glob in getattr(policy, verdict):  # a misspelt denial would deny nothing
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                 problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
                 raise document.refusal(f"policy.{verdict}", problem)
@@ -128,10 +125,6 @@ def parse(
         for name, make in tables.items()
     }
     return Settings(MappingProxyType(made), policy)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a fifo would wait for a writer
 
 
 def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:

@@ -14,7 +14,7 @@ from math import inf
 from queue import SimpleQueue
 
 from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
-from backstaff.server import Call, Reply, Server
+from backstaff.server import Call, Reply, Server, failure
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class RunningCall:
     def fail(self, error: ToolError) -> None:
         """Answer with `error`: the call hangs or will never begin. A worker that returns stops."""
         self.cancelled.set()
-        self.answer(self.server.fail(self.call, error))
+        self.answer(self.server.fitting(failure(self.call.tool_id, error), self.call))
 
     def answer(self, reply: Reply) -> None:
         """Send `reply`, unless there was an answer before."""
