@@ -54,8 +54,7 @@ Named = tuple[str, Kind]  # a name and its kind, one of `GROUPS`
 def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
     """The names in the open `directory` for each of `GROUPS`, in no order; nothing is statted.
 
-    Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
-    `PathError` when the directory cannot be read.
+    Ends when the time is up. Raises `Cancelled`, and `PathError` for an unreadable directory.
     """
     found: tuple[list[str], ...] = ([], [], [], [])
     files, directories, links, special = found
@@ -113,10 +112,7 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Facts | None]:
-    """Yield the facts of each of `names` in the open `directory`, links not followed.
-
-    A name has None if the system refuses its status or the time is up.
-    """
+    """Yield the facts of each of `names`; None if the system refuses them or the time is up."""
     late = False
     for number, name in enumerate(names):
         late = late or (not number % budget.STRIDE and budget.expired())

@@ -78,11 +78,7 @@ Key = tuple[MatchKind, int, float, int, int]  # kind, badness, edits, length, po
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
-
-    Of equally good ones, those stand first that were edited more recently, as `heat` says of some
-    originals.
-    """
+    """Ranks `paths` for `words`; `originals` had capitals, and some had recent edits: `heat`."""
 
     words: Sequence[str]
     paths: Sequence[str]
@@ -128,8 +124,8 @@ class Ranking:
     def _initials(self, at: int) -> Key | None:
         """The key of a path of which the only word is initials, or None.
 
-        It is read in pieces that begin words of the name, and all but those of the extension. For
-        example, `rfwi` in `read_from_wire.py`. A character that follows at once is taken first.
+        They are pieces that begin all words of the name but the extension's: `rfwi` in
+        `read_from_wire.py`. A character that follows at once is taken first.
         """
         path, word = self.paths[at], self.words[0]
         if not subsequence(word).match(name_of(path)):
@@ -147,10 +143,9 @@ class Ranking:
         return self._key(MatchKind.INITIALS, 0, at) if is_read else None
 
     def _with_gaps(self, at: int) -> Key:
-        """The key of a path that does not hold all of the words whole.
+        """The key of a path that does not hold all of the words whole: the least cost of each.
 
-        A word costs least as it is read in the name, or in the whole path. For example `hdrs` in
-        `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
+        For example `hdrs` in `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
         """
         path, starts = self.paths[at], self._starts(at)
         ways = (path.rfind("/") + 1, 0), (0, NOT_IN_NAME)
@@ -242,8 +237,5 @@ def is_whole_name(word: str, path: str) -> bool:
 
 @lru_cache
 def subsequence(word: str) -> re.Pattern[str]:
-    """Compile a regex for the characters of `word` in order.
-
-    `ab` becomes `[^a]*+a[^b]*+b`. Possessive repeats never backtrack, so a match takes linear time.
-    """
+    """Compile a regex, of linear time, for the characters of `word` in order: `[^a]*+a[^b]*+b`."""
     return re.compile("".join(f"[^{one}]*+{one}" for one in map(re.escape, word)))

@@ -81,8 +81,7 @@ def codec(name: str) -> str:
 def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:
     """Return the encodings to try, in this order; none if `head`, the first bytes, is binary.
 
-    `coding` is Emacs's and `encoding` the caller's; either may be empty. `sure` says that Emacs
-    made the bytes itself.
+    `coding` is Emacs's, which is `sure` if it made the bytes, and `encoding` the caller's, or "".
     """
     mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
     told = [codec(name) for name in (coding, _cookie(head), encoding)]
@@ -105,11 +104,10 @@ def kind(head: bytes) -> str:
 def suggestions(sample: bytes) -> list[str]:
     """Return some likely encodings of `sample`, bytes around one that is not UTF-8, the best first.
 
-    High bytes mostly stand alone in Western texts, and side by side in others. A text reads well if
-    nine tenths of it, ASCII aside, are letters and punctuation.
+    High bytes mostly stand alone in Western texts, and side by side in others.
     """
 
-    def reads_well(name: str) -> bool:
+    def reads_well(name: str) -> bool:  # nine tenths, ASCII aside, are letters and punctuation
         beyond = [one for one in sample.decode(name, "replace") if not one.isascii()]
         letters = sum(unicodedata.category(one)[0] in "LPM" for one in beyond)
         # The characters that were cut at the ends become U+FFFD.

@@ -65,8 +65,8 @@ class Line:
 class Window:
     """Keeps `count` lines of a text from the line `start` on.
 
-    The first line keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text
-    and its outline are wanted as well; no text is kept that is too large for an outline.
+    The first keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text and
+    its outline are wanted as well, unless it is too large for one.
     """
 
     start: int
@@ -76,10 +76,7 @@ class Window:
     lines: list[Line] = field(default_factory=list)
 
     def take(self, text: str, first: int, last: int) -> None:
-        r"""Take the next piece of a text, which begins somewhere in line `first`.
-
-        It ends in line `last`, and its lines end with `\n` only.
-        """
+        r"""Take the next piece, with `\n` alone as end, from within line `first` to `last`."""
         end = self.start + self.count
         if first < end and last >= self.start:
             pieces = text.split("\n")
@@ -92,12 +89,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The facts about a whole text, and the `lines` of the window.
+    """The facts about a whole text, as contract read has them, and the `lines` of the window.
 
-    `path` starts at the root. `source` is `disk` or `buffer`, and `mtime_ms` None for a file that
-    is not on the disk. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`. An empty text has no line;
-    one that ends with a newline has an empty last line (read 1). `text` is all of it, and
-    `outline` the outline, if they are wanted and known.
+    `path` starts at the root, and `mtime_ms` is None for a file that is not on the disk. `text` is
+    all of it, and `outline` the outline, if they are wanted and known.
     """
 
     path: str
