@@ -172,21 +172,17 @@ class _Hello:
 
 @dataclass(frozen=True, slots=True)
 class _Unsaved:
-    """With `more`, Emacs's time was up before it had looked at all texts."""
-
     items: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     left_out: tuple[str, ...] = argument(absent=())
     pieces: tuple[Any, ...] = argument(type=ParameterType.ARRAY, form=tuple, absent=())
-    more: bool = argument(absent=False)
+    more: bool = argument(absent=False)  # Emacs had no time to look at all texts
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The end of a tool's work: a `code` if it failed."""
-
     text: str = argument(absent="")
-    code: str = argument(absent="")
+    code: str = argument(absent="")  # if the tool failed
     secret: str = argument(absent="")
 
 
@@ -218,7 +214,7 @@ class LiveServer(Server):
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
         self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
-        self._emacsen: dict[str, Emacs] = {}
+        self._emacsen = dict[str, Emacs]()
         self._lock = threading.Lock()  # held while the Emacsen or the kept texts change
 
     def is_live(self) -> bool:
@@ -287,13 +283,10 @@ class LiveServer(Server):
         return emacs
 
     def _with_texts(self, call: Call, until: float) -> tuple[Call, str]:
-        """Return `call` with the unsaved texts of all Emacsen, and a note on missing ones.
-
-        Of two Emacsen with one file the first has the text.
-        """
+        """Return `call` with the texts of all Emacsen, and a note on missing ones."""
         answers, problems = self._each(self._texts, call.secret or "", until)
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
-        for found, answer in reversed(answers):
+        for found, answer in reversed(answers):  # of two with one file the first has the text
             texts |= found
             named |= answer.codings
             left_out += answer.left_out

@@ -12,6 +12,7 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from backstaff import __version__
@@ -26,8 +27,8 @@ from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
 
+# `initialize` can agree on these versions, and this server sends the same in all four.
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The versions that `initialize` can agree on. This server sends the same in all four."""
 STATELESS_VERSION = "2026-07-28"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -128,14 +129,14 @@ class Connection:
             self._answer(uid, method, params or {})
 
     def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
-        given = params.get("_meta")
-        meta = given if isinstance(given, dict) else {}
+        meta = params.get("_meta")
+        version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
         # Clients that have discovered this server may send `initialize` all the same.
-        stateless = method == "server/discover" or (
-            f"{_META}protocolVersion" in meta and method != "initialize"
-        )
-        if stateless:
-            _check_version(meta)
+        stateless = method == "server/discover" or (version is not None and method != "initialize")
+        if stateless and version != STATELESS_VERSION:
+            message = f"Unsupported version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
+            supported = {"supported": [STATELESS_VERSION], "requested": version}
+            raise Refused(UNSUPPORTED_VERSION, message, **supported)
         known = _STATELESS_METHODS if stateless else _METHODS
         if method not in known:
             named = shortened(quote(method), MAX_ECHO)
@@ -168,26 +169,21 @@ class Connection:
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:
             raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
-        tools = []
+        tools, of_emacs = dict[str, object](), self._server.client_tools
         for name in self._listed(is_live=self._server.is_live()):
-            try:
-                definition = self._server.registry.for_models(
-                    self._names[name], self._server.client_tools()
-                )
-            # It is broken, and the log and the answer to a call say why; or no Emacs has it.
-            except (KeyError, ToolError):
-                continue
-            tools.append(
-                {
+            # A broken tool is left out, and the log and the answer to a call say why; or no Emacs
+            # has the tool.
+            with suppress(KeyError, ToolError):
+                definition = self._server.registry.for_models(self._names[name], of_emacs())
+                tools[name] = {
                     "name": name,
                     "description": definition["description"],
                     "inputSchema": definition["schema"],
                     "annotations": _READS_ONLY,
                     **(_ALWAYS_LOADED if definition["is_always_loaded"] else {}),
                 }
-            )
-        self._heard = [str(tool["name"]) for tool in tools]
-        return {"tools": tools}
+        self._heard = list(tools)
+        return {"tools": list(tools.values())}
 
     def _listed(self, *, is_live: bool) -> list[str]:
         """Return the names of the tools that a client may call, with a yes if Emacs can ask."""
@@ -249,18 +245,6 @@ def _parsed(line: bytes) -> Mapping[str, object]:
         problem = shortened(str(error), MAX_ECHO)
         raise Refused(PARSE_ERROR, f"The line is not JSON: {problem}") from error
     return message if isinstance(message, dict) else {}
-
-
-def _check_version(meta: Mapping[str, object]) -> None:
-    """Raise `Refused` unless `meta`, of a request without a handshake, names a version of ours."""
-    version = meta.get(f"{_META}protocolVersion")
-    if isinstance(version, str) and version != STATELESS_VERSION:
-        message = f"Unsupported protocol version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
-        supported = {"supported": [STATELESS_VERSION], "requested": version}
-        raise Refused(UNSUPPORTED_VERSION, message, **supported)
-    if not isinstance(version, str) or not isinstance(meta.get(f"{_META}clientCapabilities"), dict):
-        form = f"{_META}protocolVersion, a string, and {_META}clientCapabilities, an object"
-        raise Refused(INVALID_PARAMS, f"params._meta must have {form}")
 
 
 def _whole(result: Mapping[str, object]) -> dict[str, object]:
