@@ -90,7 +90,20 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
     try:
         # A fifo would wait for a writer.
         with open(path, "rb", opener=lambda *one: os.open(one[0], one[1] | os.O_NONBLOCK)) as file:
-            _refuse_unsafe(path, os.fstat(file.fileno()))
+            status, problem = os.fstat(file.fileno()), ""
+            if not stat.S_ISREG(status.st_mode):
+                problem = "is not a regular file"
+            elif status.st_uid not in (os.getuid(), 0):
+                problem = "belongs to another user, who could change what is allowed"
+            elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                problem = (
+                    "can be written by other users, who could change what is allowed; take that"
+                    " right away (chmod go-w) and look at what it says"
+                )
+            elif status.st_size > MAX_FILE_BYTES:
+                problem = f"the file is larger than {MAX_FILE_BYTES} bytes"
+            if problem:
+                raise SettingsError(f"{path}: {problem}")
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
@@ -125,21 +138,6 @@ def parse(
         for name, make in tables.items()
     }
     return Settings(MappingProxyType(made), policy)
-
-
-def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
-    """Raise if the file is special or too large, or if another user can write it."""
-    if not stat.S_ISREG(status.st_mode):
-        raise SettingsError(f"{path}: is not a regular file")
-    if status.st_uid not in (os.getuid(), 0):
-        raise SettingsError(f"{path}: belongs to another user, who could change what is allowed")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SettingsError(
-            f"{path}: can be written by other users, who could change what is allowed;"
-            " take that right away (chmod go-w) and look at what it says"
-        )
-    if status.st_size > MAX_FILE_BYTES:
-        raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,16 +84,12 @@ def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[s
     `coding` is Emacs's, which is `sure` if it made the bytes, and `encoding` the caller's, or "".
     """
     mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
-    told = [codec(name) for name in (coding, _cookie(head), encoding)]
+    lines = re.split(rb"\r\n|\n|\r", head[:COOKIE_BYTES])[:2]
+    cookie = next((found[1].decode() for one in lines if (found := _COOKIE.search(one))), "")
+    told = [codec(name) for name in (coding, cookie, encoding)]
     made = [told[0]] if sure else []
     names = list(dict.fromkeys(filter(None, [*made, mark, "utf-8", *told])))
     return [name for name in names if b"\0" not in head or name.startswith(("utf-16", "utf-32"))]
-
-
-def _cookie(head: bytes) -> str:
-    lines = re.split(rb"\r\n|\n|\r", head[:COOKIE_BYTES])[:2]
-    found = next(filter(None, map(_COOKIE.search, lines)), None)
-    return found[1].decode() if found else ""
 
 
 def kind(head: bytes) -> str:
