@@ -64,12 +64,11 @@ class Parameter:
     """One parameter of a tool. An array's items are strings, or objects of the dataclass `items`.
 
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
-    `default`, or from `absent`, a default that the schema does not publish. The schema publishes
-    `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
-    prose. `code` is the contract's error code for a value that does not fit (default: the tool's).
-    `help` is the description where the contract has none. Models do not see a `hidden` parameter,
-    as each word costs tokens in every turn. `form` reads a value of another type in a call's
-    context; it may raise `ToolError`.
+    `default`, or from `absent`. The schema has neither `absent`, which is a default, too, nor
+    `limits` (lowest, highest), which some contracts write in prose. `code` is the contract's error
+    code for a value that does not fit (default: the tool's). `help` is the description where the
+    contract has none. Models do not see a `hidden` parameter, as each word costs tokens in every
+    turn. `form` reads a value of another type in a call's context.
     """
 
     name: str
@@ -136,9 +135,8 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
     name and type are the field's; it is required if it has no default and cannot be None. An int is
     a JSON "number", or with `integer` an "integer", as the contracts have it.
     """
-    if integer:
-        facts["type"] = ParameterType.INTEGER
-    return field(metadata={"description": description, **facts})
+    of_integer = {"type": ParameterType.INTEGER} if integer else {}
+    return field(metadata={"description": description, **of_integer, **facts})
 
 
 @cache

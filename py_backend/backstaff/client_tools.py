@@ -16,12 +16,10 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
     """Return the tools of the definitions `raw`, a list of plists, by id. Raises `ToolError`.
 
     For example `(:id "emacs/read_buffer" :description "…" :arguments ((:name "buffer" :type :string
-    :description "…" :required t)))`. An argument may also have `:default`, `:minimum`, `:maximum`
-    and `:enum`.
+    :description "…" :required t)))`.
     """
-    if raw is None or raw is NIL:
-        return {}
-    definitions: Any = checked(_DEFINITIONS, raw, "The definitions of a client's tools")
+    given = [] if raw is None or raw is NIL else raw
+    definitions: Any = checked(_DEFINITIONS, given, "The definitions of a client's tools")
     return {
         one.id: Tool(
             description=one.description,

@@ -2,12 +2,9 @@
 
 With `backstaff-listen-mode` an Emacs listens on a socket in a private folder of the user's;
 elisp/backstaff-listen.el has the methods. This server is the client there. Each call that reads
-files asks all Emacsen of the user at once for their unsaved texts. The tools of Emacs's own are
-offered here, too, and Emacs asks the user where a call needs a person's yes.
-
-No call waits for Emacs longer than `PATIENCE_S` in all. If one does not answer, the files on the
-disk count, and the text ends with `[as on disk: Emacs did not answer]`. Without Emacs, this is a
-plain `Server`.
+files asks all Emacsen of the user at once for their unsaved texts, for `PATIENCE_S` in all. If one
+does not answer, the files on the disk count, and the text ends with `[as on disk: Emacs did not
+answer]`. Emacs also does the work of its own tools, and asks the user where a call needs a yes.
 """
 
 import logging

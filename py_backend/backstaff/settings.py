@@ -177,15 +177,11 @@ class _Document:
     def refusal(self, name: str, problem: str) -> SettingsError:
         """Return the error for the dotted `name`, with its line, which tomllib does not give."""
         table, _, key = name.rpartition(".")
-        opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
+        whole = r"(?<![\w/-])%s(?![\w/-])"  # no part of another name
+        opening = r"^[ \t]*\[[^#\n]*" + whole % re.escape(table.removeprefix("tools."))
         header = re.search(opening, self.text, re.MULTILINE) if table else None
         start = header.start() if header else 0
-        given = re.compile(rf"^[^#\n]*?{_whole(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
+        given = re.compile(rf"^[^#\n]*?{whole % re.escape(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
         found = given.search(self.text, start)
         line = self.text.count("\n", 0, found.start() if found else start) + 1
         return SettingsError(f"{self.path}:{line}: {name} {problem}")
-
-
-def _whole(word: str) -> str:
-    """Return a regular expression for `word` that does not match a part of another name."""
-    return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"

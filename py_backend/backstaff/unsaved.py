@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backstaff.arguments import MAX_ITEMS, Nil, Symbol
 from backstaff.cache import LRUCache
@@ -44,14 +44,12 @@ class Named:
     data: bytes | None
 
 
-@dataclass(slots=True)
 class UnsavedTexts:
     """The texts that a server keeps, by digest. Only the thread that reads requests uses it."""
 
-    kept: LRUCache[str, bytes] = field(
-        default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
-    )
-    begun: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_BEGUN))
+    def __init__(self) -> None:
+        self.kept: LRUCache[str, bytes] = LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
+        self.begun: LRUCache[str, bytes] = LRUCache(MAX_BEGUN)
 
     def keep_text(self, digest: object, size: object, offset: object, data: object) -> int:
         """Take the piece at `offset` of a text, in Base64; return the number of bytes so far.

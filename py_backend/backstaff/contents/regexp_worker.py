@@ -68,10 +68,9 @@ class Job(NamedTuple):
 
     A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
     without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
-    two. `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take
-    the place of files. `output` is as in `found_in`, and `windows` are by path; other files have
-    `window`. The job ends after `most` files with matches, unless that is 0. If `with_text`, each
-    file with matches has its text in the answer.
+    two; `secrets`, a guard's globs, look at them with `prefix` in front. `texts` take the place of
+    files. `output` is as in `found_in`; a path not in `windows` has `window`. The job ends after
+    `most` files with matches, unless that is 0. If `with_text`, these have their text in an answer.
     """
 
     patterns: Sequence[Pattern]
@@ -91,8 +90,7 @@ def judged(data: bytes, *codings: str) -> bytes | str:
     """Return the text of `data` in UTF-8, or the value of the `Unread` reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
-    mark, and a line feed ends each line. A lone carriage return ends a line only in a text without
-    a line feed, of an old Macintosh, as in `reading.text`.
+    mark, and a line feed ends each line, as in `reading.text`.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY.value  # `marshal` knows no enumerations
@@ -203,9 +201,9 @@ def found_in(
 ) -> tuple[int, list[Match]]:
     """Return the number of matches in `text`, and the matches to return.
 
-    The `window` (10, 3) is three matches after the first ten. For the `output` "content" these are
-    returned; "lines" is the same with the first match of each line. For "count" none is wanted. For
-    "files" the number is 0 or 1, and for "text" too, with a match that may hold ends of lines.
+    The `window` (10, 3) is three matches after the first ten, for the `output` "content"; "lines"
+    is the same with the first match of each line. "count" wants none; for "files" the number is 0
+    or 1, and for "text" too, with a match that may hold ends of lines.
     """
     if output == "text":
         return int(search.regexp.search(text.decode()) is not None), []

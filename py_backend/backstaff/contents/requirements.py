@@ -83,9 +83,8 @@ def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
 def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:
     """Return a pattern of bytes for the rarest of the runs `found` under `flags`, or b"".
 
-    It matches in each line of UTF-8 that holds the run: each class lets all characters beyond ASCII
-    through. A class counts as rare if it has few characters of ASCII and no blank. The pattern
-    begins with the rarest class: `re` finds that quickly.
+    Each class lets all characters beyond ASCII through, and is rare if it has few of ASCII and no
+    blank. The pattern begins with the rarest class: `re` finds that quickly.
     """
     best, least = b"", 1.0
     for run in filter(None, found):

@@ -136,12 +136,9 @@ class _Words:
 
     def __init__(self, text: str, weight: Mapping[str, float]) -> None:
         """Find each word that has a `weight` in `text`."""
-        self._weight = weight
-        self._shown = text.split("\n")
-        folded = text.lower()
+        self._weight, self._shown, folded = weight, text.split("\n"), text.lower()
         ends = [*accumulate(len(line) + 1 for line in folded.split("\n"))]
-        self._lines: dict[str, list[int]] = {}
-        """The lines on which each word stands, from 1, once for each time."""
+        self._lines: dict[str, list[int]] = {}  # on which each word stands, once for each time
         for word in weight:
             lines, at = list[int](), folded.find(word)
             while at >= 0:

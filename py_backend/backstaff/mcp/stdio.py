@@ -22,8 +22,7 @@ CHECK_MS = 20  # between two checks whether the last calls are answered
 def serve(server: Server, tools: Sequence[str], problem: str) -> int:
     """Serve `tools` until stdin ends; return the exit status. Only the main thread calls this.
 
-    The answers to the last calls are waited for, as in `printf ... | backstaff mcp`, unless nobody
-    can read them any more, as for a client that was killed.
+    It waits for the last answers, as in `printf ... | backstaff mcp`, unless nobody can read them.
     """
     incoming, outgoing, send = streams.take_over_stdio()
     workers = Workers()
