@@ -190,7 +190,8 @@ def decode(
     `ToolError` that names the argument, its value and the values that fit. `noun` is the word for
     an argument in that message. In a call `of_model`, values may have forms that `_meant` reads.
     """
-    given, values = _given(raw), dict[str, object]()
+    given = _given(raw)
+    values: dict[str, object] = {}
     for one in parameters:
         value = given.get(one.name)
         value = _OF_NIL.get(one.type) if value is NIL else value
@@ -319,7 +320,7 @@ def _given(raw: object) -> dict[str, object]:
             pairs = map(_alist_pair, raw)
         case _:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
-    given = dict[str, object]()
+    given: dict[str, object] = {}
     for key, value in pairs:
         name = key.name if isinstance(key, Symbol) else str(key)
         given.setdefault(name.removeprefix(":").replace("-", "_"), value)
