@@ -18,7 +18,8 @@ from math import log, sqrt
 
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import Question
-from backstaff.names.ranking import is_aside, letters_of
+from backstaff.file_kinds import is_aside
+from backstaff.names.ranking import letters_of
 from backstaff.structure.outline import Definition, Outline
 
 CUT_FILES = 30  # files that are cut into definitions; with 60 or all of them NDCG is the same

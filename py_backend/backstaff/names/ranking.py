@@ -26,6 +26,7 @@ from functools import lru_cache
 from heapq import nsmallest
 
 from backstaff.budget import Budget
+from backstaff.file_kinds import is_aside
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
@@ -38,14 +39,6 @@ A word of the file's name costs one.
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?"
-    r"|docs_src|demo|playground|vendor|deps|third_party|node_modules|benchmarks?|bench|scripts?"
-    r"|\.[^/]+)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
-    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|[-.]bench|\.test-d)\.[^/.]+\Z",
-    re.IGNORECASE,
-)
-"""Matches the paths of tests, of examples and of code from other projects."""
 _NAMES_ASIDE = re.compile(
     "test|spec|fixture|example|sample|doc|demo|vendor|bench|script", re.IGNORECASE
 )
@@ -211,11 +204,6 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
             at = path.find(character, at + 1)
         reached = found
     return min((cost for _, cost in reached), default=NOWHERE)
-
-
-def is_aside(path: str) -> bool:
-    """Return whether `path` is that of a test, an example or code from another project."""
-    return bool(_ASIDE.search(path))
 
 
 def name_of(path: str) -> str:
