@@ -97,8 +97,8 @@ class NotADirectory(PathError, code=ErrorCode.NOT_DIRECTORY):
 class NotAFile(PathError, code=ErrorCode.NOT_FILE, fault=Fault.NOT_FILE):
     """A regular file was needed and something of another `kind` is there."""
 
-    def __init__(self, message: str, *, kind: str) -> None:
-        super().__init__(message)
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(message or f"it is a {kind.replace('-', ' ')}")
         self.kind = kind
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from backstaff.errors import NotAFile, path_error
-from backstaff.fs.entry import Kind, kind_of
+from backstaff.fs.entry import kind_of
 from backstaff.fs.handles import HANDLES
 
 
@@ -71,13 +71,8 @@ def opened(
 
 def _require_regular(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
-        raise not_a_file(kind_of(status))
+        raise NotAFile(kind_of(status))
     return status
-
-
-def not_a_file(kind: Kind) -> NotAFile:
-    """The error for something of this `kind` where a regular file was needed."""
-    return NotAFile(f"it is a {kind.replace('-', ' ')}", kind=kind)
 
 
 def _first(descriptor: int, most: int) -> bytes:

@@ -24,6 +24,7 @@ from typing import Self
 from backstaff.errors import (
     InvalidPath,
     NotADirectory,
+    NotAFile,
     NotFound,
     OutsideRoot,
     PathError,
@@ -112,7 +113,7 @@ class Place(_Held):
     def opened(self) -> Iterator[tuple[int, os.stat_result]]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""
         if self.kind is not Kind.FILE:
-            raise file.not_a_file(self.kind)
+            raise NotAFile(self.kind)
         self.root.judge(self.relative, self.given)
         with file.opened(self.name, self.directory) as found:
             yield found

@@ -174,7 +174,7 @@ def _opened(path: str, context: Context, stack: ExitStack) -> _Source:
     descriptor, status = stack.enter_context(place.opened())
     stream = FileIO(descriptor, closefd=False)
     if not status.st_size and stream.read(1):
-        raise NotAFile("it is a file of the kernel, and has no size", kind="kernel-file")
+        raise NotAFile("kernel-file", "it is a file of the kernel, and has no size")
     origin, coding = Keyword("disk"), context.codings.get(relative, "")
     return _Source(relative, origin, status.st_size, mtime_ms, coding, stream, context)
 
