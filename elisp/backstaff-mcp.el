@@ -11,7 +11,7 @@
 ;;; Code:
 
 (require 'json)
-(require 'backstaff-agent)
+(require 'backstaff)
 
 ;;;###autoload
 (defun backstaff-mcp-server (client &optional directory toolsets)
@@ -29,7 +29,7 @@ CLIENT is a symbol:
 The tools look at nothing outside of DIRECTORY, by default the one in which
 the client starts the server.  TOOLSETS is the name of a toolset, such as
 \"commands\", or a list of names; by default those that a model needs.
-Options that limit answers and name the settings count as they are now.
+The option that names the settings counts as it is now.
 Signal a `backstaff-start-error' if the server cannot start."
   (when (and directory (file-remote-p directory))
     (user-error "%s is on another host; a server of MCP runs on this one" directory))
@@ -40,8 +40,6 @@ Signal a `backstaff-start-error' if the server cannot start."
                   `(,@(backstaff-server-program) "mcp"
                     ,@(and root (list "--root" root))
                     ,@(and toolsets (list "--tools" (string-join (ensure-list toolsets) ",")))
-                    "--max-output-bytes"
-                    ,(number-to-string (max 1024 backstaff-agent-max-output-bytes))
                     ,@(and backstaff-server-settings-file
                            (list "--config" (backstaff-server-settings-file-name))))))
                (entry `(:command ,program :args ,(vconcat arguments))))

@@ -30,7 +30,7 @@ PROJECTS = ("_pytest", "markdown_it", "hypothesis")
 WANTED = 10
 MOST = 100
 EXPECTED = {
-    "NDCG@10 of questions": 0.904,
+    "NDCG@10 of questions": 0.914,
     "NDCG@10 of names asked for": 1.0,
     "MRR of file names": 0.935,
 }

@@ -56,11 +56,7 @@ _OF_PYTHON: Mapping[object, dict[str, Any]] = {
 }
 _DIGITS = re.compile(r"-?\d{1,15}")
 _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
-_EXPECTED = {
-    ParameterType.STRING: "a string",
-    ParameterType.BOOLEAN: "true or false",
-    ParameterType.ARRAY: "a list of strings",
-}
+_EXPECTED = {"string": "a string", "boolean": "true or false", "array": "a list of strings"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +64,11 @@ class Parameter:
     """One parameter of a tool. An array's items are strings, or objects of the dataclass `items`.
 
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
-    `default`, or from `absent`, a default that the schema does not publish. The schema publishes
-    `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
-    prose. `code` is the contract's error code for a value that does not fit (default: the tool's).
-    `help` is the description where the contract has none. Models do not see a `hidden` parameter,
-    as each word costs tokens in every turn. `form` reads a value of another type in a call's
-    context; it may raise `ToolError`.
+    `default`, or from `absent`. The schema has neither `absent`, which is a default, too, nor
+    `limits` (lowest, highest), which some contracts write in prose. `code` is the contract's error
+    code for a value that does not fit (default: the tool's). `help` is the description where the
+    contract has none. Models do not see a `hidden` parameter, as each word costs tokens in every
+    turn. `form` reads a value of another type in a call's context.
     """
 
     name: str
@@ -114,20 +109,16 @@ class Parameter:
         return self.limits or (self.minimum, self.maximum)
 
     def described(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others.
-
-        Everybody expects "off", 0 and the root, and no model tries -1 or a million.
-        """
+        """Return the description with default and limits: some agents' libraries keep no others."""
         text, (low, high) = self.description or self.help, self.bounds()
-        facts = []
-        if "default" not in text and self.default not in (None, False, "", "."):  # 0 is False
-            facts.append(f"default {json.dumps(self.default)}")
+        # Everybody expects "off", 0 and the root, and no model tries -1 or a million.
+        expected = "default" in text or self.default in (None, False, "", ".")  # 0 is False
         low, high = low if 1 < (low or 0) < 10**6 else None, high if (high or 0) < 10**6 else None
-        facts += filter(None, [range_text(low, high)])
-        if not facts:
+        given = "" if expected else f"default {json.dumps(self.default)}"
+        if not (facts := "; ".join(filter(None, [given, range_text(low, high)]))):
             return text
         # One bracket is read more easily than two.
-        return f"{text.removesuffix('.')} ({'; '.join(facts)})".replace(") (", "; ")
+        return f"{text.removesuffix('.')} ({facts})".replace(") (", "; ")
 
 
 def range_text(low: int | None, high: int | None) -> str:
@@ -144,9 +135,8 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
     name and type are the field's; it is required if it has no default and cannot be None. An int is
     a JSON "number", or with `integer` an "integer", as the contracts have it.
     """
-    if integer:
-        facts["type"] = ParameterType.INTEGER
-    return field(metadata={"description": description, **facts})
+    of_integer = {"type": ParameterType.INTEGER} if integer else {}
+    return field(metadata={"description": description, **of_integer, **facts})
 
 
 @cache
@@ -258,7 +248,10 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
                 fitting = ", ".join(f"'{choice}'" for choice in parameter.choices)
                 raise _refusal(parameter, f"{subject} must be one of {fitting}")
             return value
-        case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if _is_whole(value):
+        # Neither NaN nor an infinity is a number here, nor an integer that no float can hold.
+        case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if (
+            not isinstance(value, bool) and abs(value) <= float_info.max and value == int(value)
+        ):
             number = int(value)
             low, high = parameter.bounds()
             if (low is None or number >= low) and (high is None or number <= high):
@@ -269,8 +262,7 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
                 raise _refusal(parameter, f"{subject} {problem}")
-            items = _items(parameter, value, of_model=of_model) if parameter.items else value
-            return tuple(items)
+            return tuple(_items(parameter, value, of_model=of_model) if parameter.items else value)
     raise _refusal(parameter, f"{subject} must be {_mismatch(parameter, value)}")
 
 
@@ -278,14 +270,15 @@ def _mismatch(parameter: Parameter, value: object) -> str:
     """Return, for example, `a whole number, not a string`."""
     expected = _EXPECTED.get(parameter.type, "a whole number")
     expected = "a list of objects" if parameter.items else expected
-    kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
-    found = kinds.get(type(value), "an object")
-    if isinstance(value, bool):
-        found = "true" if value else "false"
-    elif isinstance(value, int | float):
-        found = "a huge number" if abs(value) >= 10**15 else f"the number {value}"
-    elif isinstance(value, list) and parameter.type is ParameterType.ARRAY:
-        found = "a list of other things"
+    match value:
+        case bool():
+            found = str(value).lower()
+        case int() | float():
+            found = "a huge number" if abs(value) >= 10**15 else f"the number {value}"
+        case list():
+            found = "a list" + " of other things" * (parameter.type is ParameterType.ARRAY)
+        case _:
+            found = {str: "a string", Symbol: "a symbol"}.get(type(value), "an object")
     return f"{expected}, not {found}"
 
 
@@ -302,11 +295,6 @@ def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) ->
             form = f"it is an object with some of {', '.join(one.name for one in known)}"
             raise _refusal(parameter, f"Item {number} of '{parameter.name}': {problem}; {form}")
         yield parameter.items(**arguments)
-
-
-def _is_whole(value: float) -> bool:
-    # Neither NaN nor an infinity passes, nor an integer that no float can hold.
-    return not isinstance(value, bool) and abs(value) <= float_info.max and value == int(value)
 
 
 def _refusal(parameter: Parameter, message: str) -> ToolError:
@@ -353,11 +341,10 @@ def json_object(text: str) -> dict[str, object]:
     """Parse `text` as a JSON object. Raises `ToolError`."""
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
-        problem = f"{error.msg} at character {error.pos + 1}"
-        raise _unreadable(f"the string is not JSON: {problem}") from error
     except (ValueError, RecursionError) as error:
         problem = "it is too deep, or a number in it is too long"
+        if isinstance(error, json.JSONDecodeError):
+            problem = f"{error.msg} at character {error.pos + 1}"
         raise _unreadable(f"the string is not JSON: {problem}") from error
     if not isinstance(value, dict):
         raise _unreadable("the JSON is not an object")

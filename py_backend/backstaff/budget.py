@@ -17,10 +17,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of one running call.
-
-    `deadline` is in seconds of the monotonic clock; `cancelled` is set from another thread.
-    """
+    """The limits of a call: `deadline` is of the monotonic clock, `cancelled` set by any thread."""
 
     STRIDE: ClassVar[int] = 512  # entries between two looks at the clock: each costs as several
     AT_ONCE: ClassVar[int] = 200_000  # entries that are sorted in one call
@@ -44,10 +41,7 @@ class Budget:
             raise DeadlineExceeded
 
     def checked(self, items: Iterable[Item], stride: int = STRIDE) -> Iterator[Item]:
-        """Yield the `items`, and call `check` before each `stride` of them.
-
-        A `stride` of work should take no more than a tenth of a second.
-        """
+        """Yield the `items`, and `check` before each `stride`, which is work of 0.1 s at most."""
         for number, item in enumerate(items):
             if not number % stride:
                 self.check()
@@ -63,10 +57,7 @@ class Budget:
             yield from self.checked(items)
 
     def ordered(self, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
-        """Return `items` in the order of `sorted`; a long list is sorted in pieces, in time.
-
-        No other thread runs while a list is sorted, and a million names take a second.
-        """
+        """Return `items` sorted: in pieces, because to sort a million stops all other threads."""
         if len(items) <= self.AT_ONCE:
             return sorted(items, key=key)
         step = self.AT_ONCE // 8

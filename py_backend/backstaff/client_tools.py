@@ -9,35 +9,29 @@ from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
 from backstaff.result import Keyword
-from backstaff.tool import Context, Result, ResultKind, Tool
+from backstaff.tool import Result, ResultKind, Tool
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
     """Return the tools of the definitions `raw`, a list of plists, by id. Raises `ToolError`.
 
     For example `(:id "emacs/read_buffer" :description "…" :arguments ((:name "buffer" :type :string
-    :description "…" :required t)))`. An argument may also have `:default`, `:minimum`, `:maximum`
-    and `:enum`.
+    :description "…" :required t)))`.
     """
-    if raw is None or raw is NIL:
-        return {}
-    definitions: Any = checked(_DEFINITIONS, raw, "The definitions of a client's tools")
+    given = [] if raw is None or raw is NIL else raw
+    definitions: Any = checked(_DEFINITIONS, given, "The definitions of a client's tools")
     return {
         one.id: Tool(
             description=one.description,
             arguments=dict,
             declared=tuple(map(_parameter, one.arguments)),
-            run=_echo,
+            # The client does the work, with the checked arguments.
+            run=lambda checked, _: Result(text="", data=checked),
             result_kind=ResultKind.TEXT,
             categories=one.categories,
         )
         for one in definitions
     }
-
-
-def _echo(arguments: dict[str, Any], _: Context) -> Result:
-    """Answer with the checked arguments: the client does the tool's work with them."""
-    return Result(text="", data=arguments)
 
 
 def _keywords(raw: object) -> tuple[Keyword, ...]:

@@ -18,7 +18,6 @@ from backstaff.render.names import quote, visible
 from backstaff.server import Server
 from backstaff.settings import default_file, load
 from backstaff.start import make_server, serve_until_the_end
-from backstaff.tool import MODEL_TEXT_BYTES
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
@@ -60,17 +59,12 @@ def _parser() -> argparse.ArgumentParser:
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
     chosen = "these tools, or all tools of these toolsets: workspace/tree,commands"
     mcp.add_argument("--tools", metavar="NAME,...", help=chosen)
-    limit, longest = MODEL_TEXT_BYTES, "the longest text of an answer (default: %(default)s)"
-    mcp.add_argument("--max-output-bytes", type=int, default=limit, metavar="N", help=longest)
     asks = "whether to ask a running Emacs for unsaved text (default: %(default)s)"
     mcp.add_argument("--emacs", choices=("auto", "never"), default="auto", help=asks)
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", help="its arguments as a JSON object")
-    forms = (
-        "the text; the tool's output (or the reply, if it is a failure) as JSON;"
-        " the whole reply as Lisp; warnings go to stderr"
-    )
+    forms = "its text; its output, or a failure, as JSON; its reply as Lisp; warnings go to stderr"
     call.add_argument("--format", choices=("text", "json", "sexp"), default="text", help=forms)
     for command in serve, mcp, call:
         command.add_argument("--root", metavar="DIR", help="the project (default: .)")
@@ -91,22 +85,17 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _mcp(options: argparse.Namespace) -> int:
-    from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
-    kind, of_emacs = Server, tuple[str, ...]()
-    if options.emacs == "auto":
-        from backstaff.live import LiveServer
-
-        kind, of_emacs = LiveServer, CLIENT_TOOLS
+    kind = Server if options.emacs == "never" else import_module("backstaff.live").LiveServer
     server = _server(options, kind)
     Root(server.root).close()  # reports a missing root at once, not at each call
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
+    of_emacs = () if kind is Server else CLIENT_TOOLS
     tools = _chosen(server.registry, options.tools, of_emacs)
-    offer = ServedTools(tools=tools, max_output_bytes=options.max_output_bytes, problem=problem)
-    return serve_until_the_end(serve, server, offer)
+    return serve_until_the_end(serve, server, tools, problem)
 
 
 def _no_project(root: str) -> str:
@@ -129,11 +118,10 @@ def _no_project(root: str) -> str:
 
 
 def _chosen(registry: Registry, names: str | None, client_tools: Sequence[str]) -> list[str]:
-    """Return the ids of the tools that `names` choose, each once. Raises `ToolError`.
+    """Return the ids of the tools that `names`, of tools or toolsets, choose. Raises `ToolError`.
 
-    A name is that of a tool or of a toolset. `client_tools` are those of Emacs, which is asked for
-    their definitions later. The default set has none of them, because these would add half its size
-    to each turn of a model.
+    The default has none of the `client_tools`, because Emacs's would add half its size to each turn
+    of a model.
     """
     if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
@@ -170,9 +158,8 @@ def _call(options: argparse.Namespace) -> int:
 
 def _tools(options: argparse.Namespace) -> int:
     registry = discover()
-    definitions = registry.definitions()
     if options.json:
-        print(to_json(definitions))
+        print(to_json(registry.definitions()))
         return EXIT_OK
     for tool_id, tool in registry.by_id.items():
         print(f"{tool_id}\n    {tool.description}")

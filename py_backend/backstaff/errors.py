@@ -34,7 +34,7 @@ class ToolError(Exception):
     """An expected failure of a call.
 
     `code` is one of `ErrorCode` or a contract's own word; `message` is one sentence without the
-    leading "Error: "; `details` are extra facts for programs (JSON-like values, snake_case keys).
+    leading "Error: "; `details` are JSON-like facts for programs, with snake_case keys.
     """
 
     def __init__(self, code: str, message: str, **details: object) -> None:
@@ -97,8 +97,8 @@ class NotADirectory(PathError, code=ErrorCode.NOT_DIRECTORY):
 class NotAFile(PathError, code=ErrorCode.NOT_FILE, fault=Fault.NOT_FILE):
     """A regular file was needed and something of another `kind` is there."""
 
-    def __init__(self, message: str, *, kind: str) -> None:
-        super().__init__(message)
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(message or f"it is a {kind.replace('-', ' ')}")
         self.kind = kind
 
 
@@ -125,7 +125,7 @@ def path_error(error: OSError) -> PathError:
 
 
 class SettingsError(Exception):
-    """A configuration file that cannot be used; the message names file, line, key and values."""
+    """A configuration file that cannot be used: the message names file, line, key and values."""
 
 
 class DeadlineExceeded(ToolError):

@@ -11,7 +11,7 @@ TEST_DIRECTORIES = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2
 _EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
-    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec)\.[^/.]+\Z"
+    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|\.test-d)\.[^/.]+\Z"
 )
 _GENERATED = re.compile(
     r"(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock|snap|map)$"
@@ -46,8 +46,9 @@ _ENTRY = re.compile(
 )
 _MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ASIDE = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
-    r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
+    r"(^|/)(tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?|docs_src|demo"
+    r"|playground|vendor|deps|third_party|node_modules|bench|benchmarks?|([\w-]+-)?scripts?"
+    r"|\.[^/]+)/",
     re.IGNORECASE,
 )
 _ALONG = re.compile(
@@ -66,6 +67,11 @@ def extension(path: str) -> str:
 def is_test_file(path: str) -> bool:
     """Return True if `path` has the name of a file of tests, or is below a directory of tests."""
     return bool(_TEST_FILE.search(path))
+
+
+def is_aside(path: str) -> bool:
+    """Return True if `path` is that of a test, an example or code from another project."""
+    return bool(_ASIDE.search(path)) or is_test_file(path)
 
 
 def is_test_directory(path: str) -> bool:

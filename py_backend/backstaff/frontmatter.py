@@ -19,14 +19,13 @@ _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
 _CLOSING = re.compile(rb"[\r\n]---[ \t]*(?:" + _EOL + rb"|\Z)")
 
-Value = str | bool | None
-"""Text, a truth value or null. A number or date is text, and a collection is empty text."""
+Value = str | bool | None  # a number or date is text, and a collection is empty text
+# The plain (unquoted) scalars that are no text in YAML 1.2's core schema: `yes` is text.
 _WORDS: Mapping[str, Value] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", "")),
 }
-"""The plain (unquoted) scalars that are no text in YAML 1.2's core schema: `yes` is text."""
 
 
 class Document(NamedTuple):

@@ -2,12 +2,9 @@
 
 With `backstaff-listen-mode` an Emacs listens on a socket in a private folder of the user's;
 elisp/backstaff-listen.el has the methods. This server is the client there. Each call that reads
-files asks all Emacsen of the user at once for their unsaved texts. The tools of Emacs's own are
-offered here, too, and Emacs asks the user where a call needs a person's yes.
-
-No call waits for Emacs longer than `PATIENCE_S` in all. If one does not answer, the files on the
-disk count, and the text ends with `[as on disk: Emacs did not answer]`. Without Emacs, this is a
-plain `Server`.
+files asks all Emacsen of the user at once for their unsaved texts, for `PATIENCE_S` in all. If one
+does not answer, the files on the disk count, and the text ends with `[as on disk: Emacs did not
+answer]`. Emacs also does the work of its own tools, and asks the user where a call needs a yes.
 """
 
 import logging
@@ -18,7 +15,6 @@ import stat
 import struct
 import threading
 import time
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -88,15 +84,6 @@ def _is_mine(path: str, kind: Callable[[int], bool]) -> bool:
     return False
 
 
-def _check_peer(connection: socket.socket) -> None:
-    """Raise PermissionError if the process at the other end is another user's."""
-    if hasattr(socket, "SO_PEERCRED"):  # on Linux; elsewhere the folder alone protects
-        form = "3i"  # process, user, group
-        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(form))
-        if struct.unpack(form, raw)[1] != os.getuid():
-            raise PermissionError("another user listens")
-
-
 class NoAnswer(Exception):
     """An Emacs did not answer in time, or it refused: the text says why."""
 
@@ -114,7 +101,11 @@ class Emacs:
         try:
             self.connection.settimeout(0)  # the queue of a busy Emacs may be full
             self.connection.connect(path)
-            _check_peer(self.connection)
+            if hasattr(socket, "SO_PEERCRED"):  # on Linux; elsewhere the folder alone protects
+                raw = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+                _process, user, _group = struct.unpack("3i", raw)
+                if user != os.getuid():
+                    raise PermissionError("another user listens")
         except OSError:
             self.connection.close()
             raise
@@ -178,21 +169,17 @@ class _Hello:
 
 @dataclass(frozen=True, slots=True)
 class _Unsaved:
-    """With `more`, Emacs's time was up before it had looked at all texts."""
-
     items: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     left_out: tuple[str, ...] = argument(absent=())
     pieces: tuple[Any, ...] = argument(type=ParameterType.ARRAY, form=tuple, absent=())
-    more: bool = argument(absent=False)
+    more: bool = argument(absent=False)  # Emacs had no time to look at all texts
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The end of a tool's work: a `code` if it failed."""
-
     text: str = argument(absent="")
-    code: str = argument(absent="")
+    code: str = argument(absent="")  # if the tool failed
     secret: str = argument(absent="")
 
 
@@ -224,7 +211,7 @@ class LiveServer(Server):
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
         self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
-        self._emacsen: dict[str, Emacs] = {}
+        self._emacsen = dict[str, Emacs]()
         self._lock = threading.Lock()  # held while the Emacsen or the kept texts change
 
     def is_live(self) -> bool:
@@ -233,7 +220,7 @@ class LiveServer(Server):
 
     def client_tools(self) -> Mapping[str, Tool[Any]]:
         """Return the tools of Emacs's by id, as its answers had them."""
-        return ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
+        return {key: tool for emacs in self._emacsen.values() for key, tool in emacs.tools.items()}
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""
@@ -274,16 +261,14 @@ class LiveServer(Server):
                     logger.info("%s: %s", path, error)
             self._emacsen = found
 
-        def tried(emacs: Emacs) -> list[Value]:
-            try:
-                return [work(emacs, *arguments)]
-            except NoAnswer as error:
-                problems.append(str(error))
-                return []
-
+        values = list[Value]()
         with ThreadPoolExecutor(MAX_EMACSEN) as threads:
-            answers = list(threads.map(tried, found.values()))
-        return [value for answer in answers for value in answer], problems
+            for answer in [threads.submit(work, emacs, *arguments) for emacs in found.values()]:
+                try:
+                    values.append(answer.result())
+                except NoAnswer as error:
+                    problems.append(str(error))
+        return values, problems
 
     def _greet(self, emacs: Emacs, until: float) -> Emacs:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
@@ -295,15 +280,12 @@ class LiveServer(Server):
         return emacs
 
     def _with_texts(self, call: Call, until: float) -> tuple[Call, str]:
-        """Return `call` with the unsaved texts of all Emacsen, and a note on missing ones.
-
-        Of two Emacsen with one file the first has the text.
-        """
+        """Return `call` with the texts of all Emacsen, and a note on missing ones."""
         answers, problems = self._each(self._texts, call.secret or "", until)
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
-        for found, answer in answers:
-            texts = {**found, **texts}
-            named = {**answer.codings, **named}
+        for found, answer in reversed(answers):  # of two with one file the first has the text
+            texts |= found
+            named |= answer.codings
             left_out += answer.left_out
         if left_out:
             shown = some_of(map(quote, left_out), len(left_out), between=", ")
@@ -348,12 +330,11 @@ class LiveServer(Server):
 
     def _run_in_emacs(self, call: Call, cancelled: threading.Event, until: float) -> Reply:
         emacs = self._best(until)[0]
-        checked = self._checked(call, emacs, cancelled)
-        if not checked.ok:
+        if not (checked := self._checked(call, emacs, cancelled)).ok:
             return checked
         limit = (call.limit or MODEL_TEXT_BYTES) - size(checked.text)
         secret = (call.secret or "") if call.approved else None
-        asked = (call.tool_id, checked.data, limit, secret, call.offer)
+        asked = call.tool_id, checked.data, limit, secret, call.offer
         answer = _decided(emacs, until, cancelled, "run", *asked)
         if answer == LATER:
             raise NoAnswer("Emacs had no time for the tool")

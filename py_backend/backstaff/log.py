@@ -19,20 +19,14 @@ PIECE = 1024  # characters that fit into a pipe that is ready: the system promis
 def start(file: str | None, level: str) -> None:
     """Log messages of `level` or above to `file` (None: stderr). Raises OSError.
 
-    A new file is the user's alone, because a log names paths and arguments. A link is not followed,
-    and a pipe without a reader is not waited for.
+    A new file is the user's alone: a log names arguments. No link is followed, no pipe waited for.
     """
     logging.raiseExceptions = False  # on a full disk, do not print an error for each line
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
-        stream = open(  # noqa: SIM115  # open until the process ends
-            file,
-            "a",
-            errors="backslashreplace",
-            opener=lambda path, more: os.open(path, more | flags, 0o600),
-        )
-        handler = logging.StreamHandler(stream)
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o600)
+        handler = logging.StreamHandler(os.fdopen(descriptor, "a", errors="backslashreplace"))
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 
 

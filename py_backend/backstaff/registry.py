@@ -19,7 +19,7 @@ from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.tool import ALWAYS_LOADED, MODEL_TEXT_BYTES, Tool
+from backstaff.tool import ALWAYS_LOADED, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +54,7 @@ class Registry:
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
     def definitions(self, client: Mapping[str, Tool[Any]] | None = None) -> list[dict[str, object]]:
-        """Answer `describe`, with the tools of the `client` last. Raises `ToolError`.
-
-        `model` has the texts for models, where tools have the names that models know.
-        """
+        """Answer `describe`, with the `client`'s tools last; `model` has the texts for models."""
         tools, found = {**self.by_id, **(client or {})}, []
         for tool_id, tool in tools.items():
             model = {
@@ -68,12 +65,9 @@ class Registry:
             found.append(tool.definition(tool_id) | {"model": model})
         return found
 
-    def for_models(
-        self, tool_id: str, limit: int, client: Mapping[str, Tool[Any]]
-    ) -> dict[str, object]:
-        """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
+    def for_models(self, tool_id: str, client: Mapping[str, Tool[Any]]) -> dict[str, object]:
+        """The definition of a tool, ours or the `client`'s, that models see.
 
-        The tool may be one of the `client`. The texts of its answers have at most `limit` bytes.
         `is_always_loaded` is a wish to clients that show a model definitions only on demand.
         Raises KeyError if there is no such tool, and `ToolError` if it cannot be used.
         """
@@ -85,13 +79,12 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            known = parameter.schema()
-            shown = {key: known[key] for key in ("type", "items", "enum") if key in known}
+            facts = parameter.schema().items()
+            shown = {key: fact for key, fact in facts if key in ("type", "items", "enum")}
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
-            text = self._named(parameter.described(), tools)
-            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
-            properties[parameter.name] = shown | {"description": text}
+            shown["description"] = self._named(parameter.described(), tools)
+            properties[parameter.name] = shown
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),

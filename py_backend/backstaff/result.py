@@ -30,11 +30,7 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A fact about an answer, such as why it lacks something, and the `remedy` for a model.
-
-    In text it is one line, `stopped as the time was up: give a directory as path`. The data have
-    the parts.
-    """
+    """A fact about an answer, and the `remedy`: `stopped as the time was up: give a directory`."""
 
     kind: NoteKind
     text: str
@@ -54,8 +50,7 @@ class Note:
 class Rows:
     """An array of objects, kept by columns so that a writer works on a whole column at once.
 
-    `columns` maps a snake_case key to its values, all of one length. Values are str, int, bool,
-    None or words of a closed set.
+    Each snake_case key has values of one length: str, int, bool, None or words of a closed set.
     """
 
     columns: Mapping[str, Sequence[object]]

@@ -145,10 +145,7 @@ class Server:
         context: object = None,
         tool: Tool[Any] | None = None,
     ) -> Call:
-        """Decode a call of the tool `name`, an id or an unambiguous bare name. Raises `ToolError`.
-
-        `tool` is that tool if it is the client's own; then `name` is its id.
-        """
+        """Decode a call of `name`, an id, a bare name, or of the client's own `tool`."""
         arrived, tool = time.monotonic(), tool or self.elsewhere.get(name)
         tool_id = name if tool else self.registry.id_of(name)
         decoded, unknown = decode(parameters_of(Call), context, noun="context key")
@@ -179,11 +176,7 @@ class Server:
         """Return `reply`, because nobody can be asked here; `backstaff.live` asks in Emacs."""
         return reply
 
-    def fail(self, call: Call, error: ToolError) -> Reply:
-        """Return the reply to a `call` that hangs or will never run."""
-        return self._fitting(failure(call.tool_id, error), call)
-
-    def _fitting(self, reply: Reply, call: Call) -> Reply:
+    def fitting(self, reply: Reply, call: Call) -> Reply:
         """Return `reply` with its text cut to the limit of `call`, unless its tool forbids that."""
         limit = call.limit
         if limit is None or (reply.ok and not self._tool(call).allow_truncation):
@@ -218,7 +211,7 @@ class Server:
         except Exception as error:  # noqa: BLE001  # `unexpected` logs it
             reply = failure(call.tool_id, unexpected(error, f"the tool {call.tool_id} failed"))
         elapsed = round((time.monotonic() - call.arrived) * 1000)
-        return replace(self._fitting(reply, call), elapsed_ms=elapsed)
+        return replace(self.fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         named = partial(self._name, call)
@@ -256,7 +249,7 @@ class Server:
             context.budget.expired()  # raises if the call was cancelled while it waited
             result = tool.run(tool.arguments(**values), context)
         text = result.text
-        if note and call.limit is not None:  # not every tool keeps to its limit, see `_fitting`
+        if note and call.limit is not None:  # not every tool keeps to its limit, see `fitting`
             text = clipped(text, call.limit - size(note))
         ignored = (UNKNOWN_ARGUMENT + name for name in unknown)
         warnings = [*call.warnings, *ignored, *unused, *result.warnings]
@@ -272,22 +265,17 @@ class Server:
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
-        """Answer `describe`: each tool's definition and the policy's verdict. Raises `ToolError`.
-
-        `client` has the definitions of tools of the client's own (`client_tools`).
-        """
-        return [
-            definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
-            for definition in self.registry.definitions(client_tools(client))
-        ]
+        """Answer `describe` with the policy's verdicts, also on the tools of the `client`'s own."""
+        verdict = self.settings.policy.verdict
+        definitions = self.registry.definitions(client_tools(client))
+        return [one | {"policy": verdict(str(one["id"]))} for one in definitions]
 
     def prepare_check(
         self, definition: object, arguments: object = None, context: object = None
     ) -> Call:
         """Decode a call of the client's own tool of that `definition`. Raises `ToolError`.
 
-        The tool answers with the values of all arguments, because the client does its work, and
-        with the note that the client's text has to end with.
+        The reply has the checked arguments, and as text the note that the client's has to end with.
         """
         tool_id, tool = client_tools([definition]).popitem()
         return self.prepare(tool_id, arguments, context, tool)
@@ -312,10 +300,10 @@ class Server:
 
 
 def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
-    """Return the last line of a model's text, or "" if it would take more than a quarter.
+    """Return a last line such as `[Unknown argument ignored: lines; there are: path, max_lines]`.
 
-    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. A model has to
-    learn that a misspelt argument had no effect: a search of everything looks like one of a folder.
+    A model has to learn that: a search of everything looks like one of a folder. The line is "" if
+    it would take more than a quarter of the text.
     """
     if not (unknown and call.is_of_model and tool.allow_truncation):
         return ""
@@ -335,19 +323,18 @@ _BUG = "The tool failed unexpectedly; the server's log tells how. Other calls st
 def unexpected(error: BaseException, what: str) -> ToolError:
     """Log that `what` failed by `error`, which no tool handles, and return the client's error.
 
-    It is a bug, or a lack of resources, also in an import: a call loads the modules that it is the
-    first to need.
+    It is a bug, or a lack of resources, also in the first import of a module.
     """
     cause: BaseException | None = error
     while cause:
-        number, text = getattr(cause, "errno", None), str(cause)
-        # A library in C that finds no room is an `ImportError` with this text of the loader's.
-        unmapped = isinstance(cause, ImportError) and "failed to map segment" in text
-        # Without memory for an exception, Python says "returned NULL without setting an exception".
-        unraised = isinstance(cause, SystemError) and "exception" in text
-        scarce = number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-        if scarce or isinstance(cause, MemoryError) or unmapped or unraised:
-            logger.warning("%s for want of resources: %s", what, text)
+        # A library in C finds no room, or Python has no memory for an exception.
+        texts = "failed to map segment", "without setting an exception"
+        in_text = isinstance(cause, ImportError | SystemError) and any(
+            text in str(cause) for text in texts
+        )
+        scarce = getattr(cause, "errno", None) in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+        if scarce or in_text or isinstance(cause, MemoryError):
+            logger.warning("%s for want of resources: %s", what, cause)
             return ToolError(ErrorCode.IO_ERROR, _SCARCE)
         cause = cause.__cause__ or cause.__context__
     logger.error(what, exc_info=error)

@@ -41,8 +41,7 @@ class Policy:
     """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05), such as `deny = ["agent-q/*"]`.
 
     `deny` goes before `prompt`, and `prompt` before `allow`. Unless `allow` is empty, a tool that
-    no list names is denied. `secrets` has globs of `fs.secrets`: a model reads no file that they
-    match unless a person allows it.
+    no list names is denied. A model reads no file that `secrets` matches without a person's yes.
     """
 
     allow: tuple[str, ...] = ()
@@ -87,13 +86,24 @@ def default_file() -> str | None:
 
 
 def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
-    """Read the settings in the file `path`. Raises `SettingsError`.
-
-    Refuses a glob of the policy that fits none of `tool_ids`: a misspelt denial would deny nothing.
-    """
+    """Read the settings in the file `path`. Raises `SettingsError`."""
     try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            _refuse_unsafe(path, os.fstat(file.fileno()))
+        # A fifo would wait for a writer.
+        with open(path, "rb", opener=lambda *one: os.open(one[0], one[1] | os.O_NONBLOCK)) as file:
+            status, problem = os.fstat(file.fileno()), ""
+            if not stat.S_ISREG(status.st_mode):
+                problem = "is not a regular file"
+            elif status.st_uid not in (os.getuid(), 0):
+                problem = "belongs to another user, who could change what is allowed"
+            elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                problem = (
+                    "can be written by other users, who could change what is allowed; take that"
+                    " right away (chmod go-w) and look at what it says"
+                )
+            elif status.st_size > MAX_FILE_BYTES:
+                problem = f"the file is larger than {MAX_FILE_BYTES} bytes"
+            if problem:
+                raise SettingsError(f"{path}: {problem}")
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
@@ -115,7 +125,7 @@ def parse(
     document.mapping(values, "", ("policy", "tools"))
     policy = document.table("policy", values.get("policy", {}), Policy)
     for verdict in Verdict:
-        for glob in getattr(policy, verdict):
+        for glob in getattr(policy, verdict):  # a misspelt denial would deny nothing
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                 problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
                 raise document.refusal(f"policy.{verdict}", problem)
@@ -128,25 +138,6 @@ def parse(
         for name, make in tables.items()
     }
     return Settings(MappingProxyType(made), policy)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a fifo would wait for a writer
-
-
-def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
-    """Raise if the file is special or too large, or if another user can write it."""
-    if not stat.S_ISREG(status.st_mode):
-        raise SettingsError(f"{path}: is not a regular file")
-    if status.st_uid not in (os.getuid(), 0):
-        raise SettingsError(f"{path}: belongs to another user, who could change what is allowed")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise SettingsError(
-            f"{path}: can be written by other users, who could change what is allowed;"
-            " take that right away (chmod go-w) and look at what it says"
-        )
-    if status.st_size > MAX_FILE_BYTES:
-        raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +177,11 @@ class _Document:
     def refusal(self, name: str, problem: str) -> SettingsError:
         """Return the error for the dotted `name`, with its line, which tomllib does not give."""
         table, _, key = name.rpartition(".")
-        opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
+        whole = r"(?<![\w/-])%s(?![\w/-])"  # no part of another name
+        opening = r"^[ \t]*\[[^#\n]*" + whole % re.escape(table.removeprefix("tools."))
         header = re.search(opening, self.text, re.MULTILINE) if table else None
         start = header.start() if header else 0
-        given = re.compile(rf"^[^#\n]*?{_whole(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
+        given = re.compile(rf"^[^#\n]*?{whole % re.escape(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
         found = given.search(self.text, start)
         line = self.text.count("\n", 0, found.start() if found else start) + 1
         return SettingsError(f"{self.path}:{line}: {name} {problem}")
-
-
-def _whole(word: str) -> str:
-    """Return a regular expression for `word` that does not match a part of another name."""
-    return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"

@@ -11,17 +11,15 @@ from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.settings import Settings, Tables
 
-Read = Callable[[Tables, Collection[str]], Settings]
-"""Reads the settings, given the tables of the tools and the ids that the policy may name."""
+Read = Callable[[Tables, Collection[str]], Settings]  # from the tools' tables and ids
 
 
 def make_server(
     registry: Registry, root: str, read: Read | None, kind: type[Server] = Server
 ) -> Server:
-    """Return a server of the tools at `root`, with the settings that `read` returns, if any.
+    """Return a server of the tools at `root`, and turn the garbage collector on.
 
-    The garbage collector is on from then on. Raises `SettingsError`, and `ToolError` for a tool
-    whose settings cannot be asked for.
+    Raises `SettingsError`, and `ToolError` for a tool whose settings cannot be asked for.
     """
     ids = [*registry.by_id, *CLIENT_TOOLS]
     settings = read(registry.settings_tables(), ids) if read else Settings()

@@ -12,8 +12,7 @@ MAX_REQUEST_BYTES = 8 << 20  # 4 MiB of unsaved text take 5.6 in Base64
 def take_over_stdio() -> tuple[int, int, Callable[[bytes], None]]:
     """Return the descriptors of requests and of answers, and a function that writes a whole answer.
 
-    Only the main thread calls this, and once. A stray `print`, also a child's, goes to stderr from
-    then on, and nothing else can read the client's requests.
+    From then on a stray `print` goes to stderr, and nothing else can read the client's requests.
     """
     incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

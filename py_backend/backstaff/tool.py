@@ -17,7 +17,6 @@ __all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "
 
 Arguments = TypeVar("Arguments")
 
-
 DEFAULT_TEXT_BYTES = 1 << 20  # of a text if neither the caller nor the tool sets another
 # Of a model's answer. Descriptions say "24576 bytes", where a client may put its own limit.
 MODEL_TEXT_BYTES = 24_576
@@ -50,13 +49,10 @@ class Context:
     """The trusted side's part of a call; a model's arguments never get in here.
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
-    is the free room of the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id of a
-    tool into the name that the reader knows, or "" if the reader does not have that tool.
-
-    `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
-    saved ones that are not UTF-8, both by the path below the root with all links resolved
-    (`Place.relative`). Only tools with `reads_content` get them.
+    is the free room of the model's window. With `text_only` nobody reads the data. `named` turns
+    the id of a tool into the name that the reader knows, or "" if the reader does not have it.
+    Tools with `reads_content` get the `unsaved` texts of modified Emacs buffers, and the `codings`
+    of saved ones that are not UTF-8, by `Place.relative`.
     """
 
     root: Root
@@ -83,7 +79,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    r"""The findings of a tool.
+    """The findings of a tool.
 
     `text` is for a model and never empty; `data` is the same for programs: mappings with
     snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
@@ -107,10 +103,8 @@ class Tool(Generic[Arguments]):
 
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
     (`argument`), or a dict if they are `declared` here. `settings` is the frozen dataclass of the
-    configuration table `[tools.TABLE]`. `allow_truncation=False` forbids to cut the text. `invalid`
-    is the contract's error code for arguments that do not fit. A tool that `reads_content` is sent
-    the texts that are not saved yet. `preset` is its place, from 1 on, among the `ESSENTIAL` tools;
-    0 is none.
+    configuration table `[tools.TABLE]`. `invalid` is the contract's error code for arguments that
+    do not fit. `preset` is the place, from 1 on, among the `ESSENTIAL` tools; 0 is none.
     """
 
     description: str

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backstaff.arguments import MAX_ITEMS, Nil, Symbol
 from backstaff.cache import LRUCache
@@ -44,23 +44,17 @@ class Named:
     data: bytes | None
 
 
-@dataclass(slots=True)
 class UnsavedTexts:
-    """The texts that a server keeps, by digest; the one that was not named longest goes first.
+    """The texts that a server keeps, by digest. Only the thread that reads requests uses it."""
 
-    Only the thread that reads requests uses it, so each request finds the texts of the one before.
-    """
-
-    kept: LRUCache[str, bytes] = field(
-        default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
-    )
-    begun: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_BEGUN))
+    def __init__(self) -> None:
+        self.kept: LRUCache[str, bytes] = LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
+        self.begun: LRUCache[str, bytes] = LRUCache(MAX_BEGUN)
 
     def keep_text(self, digest: object, size: object, offset: object, data: object) -> int:
-        """Take a piece of a text, in Base64; return the number of bytes so far.
+        """Take the piece at `offset` of a text, in Base64; return the number of bytes so far.
 
-        A piece counts if it begins at the `offset` at which the pieces before it end. `digest` and
-        `size` are of the whole text. Calls can name it once it is complete. Raises `ToolError`.
+        `digest` and `size` are of the whole text. Calls can name it then. Raises `ToolError`.
         """
         piece = _decoded(data)
         if not (isinstance(digest, str) and isinstance(offset, int) and piece is not None) or not (
@@ -87,10 +81,10 @@ class UnsavedTexts:
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
         """Keep the texts that `items` bring, and return each by its name. Raises `ToolError`."""
-        sent, found = {item.digest: item.data for item in items if item.data is not None}, {}
+        found = {item.digest: item.data for item in items if item.data is not None}
         for item in items:
-            if (data := sent.get(item.digest, self.kept.get(item.digest))) is not None:
-                found[item.digest] = data
+            if (kept := self.kept.get(item.digest)) is not None:
+                found.setdefault(item.digest, kept)
         for digest, data in found.items():
             self.kept.put(digest, data)
         if missing := [item.name for item in items if item.digest not in found]:
@@ -104,10 +98,7 @@ class UnsavedTexts:
 
 
 def unsaved(value: object) -> tuple[Named, ...]:
-    """Decode `((NAME DIGEST CODING BASE64) ...)`. Raises `ToolError`.
-
-    CODING may be a symbol or nil; BASE64 is absent or nil if the bytes were sent before.
-    """
+    """Decode `((NAME DIGEST CODING BASE64) ...)`, without BASE64 if the bytes were sent before."""
     found, key, form = list[Named](), "unsaved", "(NAME SHA256 CODING BASE64)"
     for name, rest in _items(value, key, form):
         match rest:

@@ -14,7 +14,7 @@ from math import inf
 from queue import SimpleQueue
 
 from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
-from backstaff.server import Call, Reply, Server
+from backstaff.server import Call, Reply, Server, failure
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +40,10 @@ class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
     `uid` is the client's name for it. `encode` makes a reply a whole message, which `send` sends.
-    The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, None if
-    unknown; that was `cpu_s` seconds at the last check. Since the check before, the thread
-    `computes` or `hangs`, in a system call that may never return; as far as is known it does both.
-    An `abandoned` call is overdue, and still runs.
+    The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, which was
+    `cpu_s` seconds at the last check. Since the check before, the thread `computes` or `hangs`, in
+    a system call that may never return; as far as is known it does both. An `abandoned` call is
+    overdue, and still runs.
     """
 
     uid: int | str
@@ -75,7 +75,7 @@ class RunningCall:
     def fail(self, error: ToolError) -> None:
         """Answer with `error`: the call hangs or will never begin. A worker that returns stops."""
         self.cancelled.set()
-        self.answer(self.server.fail(self.call, error))
+        self.answer(self.server.fitting(failure(self.call.tool_id, error), self.call))
 
     def answer(self, reply: Reply) -> None:
         """Send `reply`, unless there was an answer before."""
@@ -98,9 +98,8 @@ class RunningCall:
 class Workers:
     """Runs calls, several at once, on threads that start as needed.
 
-    The threads are daemons: one that hangs in a dead file system cannot be stopped, and must not
-    keep the process from ending. An overdue call is abandoned, and another thread takes the place
-    of its own. A thread that still works returns in the end, so it does not count as stuck.
+    The threads are daemons: one that hangs in a dead file system cannot be stopped. An overdue call
+    is abandoned, and another thread takes the place of its own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -240,7 +239,6 @@ _MANY_WAIT = ToolError(
 
 
 def _late(run: RunningCall) -> ToolError:
-    """Return the error for a call that waited until its time was up."""
     if run.cancelled.is_set():
         return Cancelled()
     return DeadlineExceeded(

@@ -95,19 +95,13 @@
 
 (ert-deftest backstaff-mcp-entry-carries-the-options ()
   (let ((backstaff-server-command '("/bin/echo"))
-        (backstaff-agent-max-output-bytes 24576)
         (backstaff-server-settings-file nil))
     (should (equal (backstaff-mcp-tests--full nil nil)
-                   '("/bin/echo" "mcp" "--max-output-bytes" "24576")))
-    (setq backstaff-agent-max-output-bytes 4000
-          backstaff-server-settings-file "~/c.toml")
+                   '("/bin/echo" "mcp")))
+    (setq backstaff-server-settings-file "~/c.toml")
     (should (equal (backstaff-mcp-tests--full "~/p/" '("workspace" "commands"))
                    `("/bin/echo" "mcp" "--root" ,(expand-file-name "~/p")
-                     "--tools" "workspace,commands" "--max-output-bytes" "4000"
-                     "--config" ,(expand-file-name "~/c.toml"))))
-    (setq backstaff-agent-max-output-bytes 10)
-    (should (equal (cadr (member "--max-output-bytes" (backstaff-mcp-tests--full nil "forge")))
-                   "1024"))))
+                     "--tools" "workspace,commands" "--config" ,(expand-file-name "~/c.toml"))))))
 
 (ert-deftest backstaff-mcp-entry-has-the-toolsets-that-were-asked-for ()
   (backstaff-test-with-tree '()

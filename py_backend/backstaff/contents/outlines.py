@@ -16,15 +16,10 @@ from backstaff.errors import DeadlineExceeded
 from backstaff.structure.languages import language_of
 from backstaff.structure.outline import Definition, Outline
 
-SECONDS = 2.0
-"""Maximum number of seconds for the outline of a text: the longest linear pass takes one."""
-TIME_SHARE = 0.5
-"""The part of a call's time that one text may take: others have a chance, too."""
-FEW = 8
-"""Maximum number of texts for which one process is enough."""
-MAX_KEPT = 256
-"""Maximum number of outlines that are kept, each some 5 kB."""
-Jobs = deque[Asked]
+SECONDS = 2.0  # seconds for the outline of a text: the longest linear pass takes one
+TIME_SHARE = 0.5  # the part of a call's time that one text may take: others have a chance, too
+FEW = 8  # texts for which one process is enough
+MAX_KEPT = 256  # outlines that are kept, each some 5 kB
 KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAX_KEPT)
 
 
@@ -68,10 +63,7 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
 
 
 def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool) -> list[int]:
-    """Return the numbers of the lines of `text`, from 1, that `pattern` matches.
-
-    Raises `BadRegexp` and as `Matchers.answer` does.
-    """
+    """Return the numbers of the lines that `pattern` matches. Raises as `Matchers.answer` does."""
     data, most = {"text": text.encode(errors="replace")}, (0, len(text) + 1)
     job = Job(((pattern, ignore_case),), "text", texts=data, output="lines", window=most)
     with Matchers(budget) as matchers:
@@ -79,11 +71,8 @@ def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool
     return [number for _, _, matches, *_ in found for number, *_ in matches]
 
 
-def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
-    """Return the outline that the first of `jobs` asks for, within `limit` seconds; remove the job.
-
-    Raises as `Matchers.answer` does.
-    """
+def next_outline(jobs: deque[Asked], matchers: Matchers, limit: float) -> Outline:
+    """Remove the first of `jobs`, and return its outline, made within `limit` seconds."""
     budget, definitions = matchers.budget, list[Definition]()
     matchers.budget = budget.at_most(limit)
     try:

@@ -46,36 +46,21 @@ from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 from backstaff.structure.outline import outline
 
+# Bytes for a pattern, unless the system's limit is lower: some need 100 for a character of a line.
 MEMORY = 1 << 30
-"""Maximum number of bytes for a pattern, unless the limit of the system is lower.
+OUTLINE = "outline"  # the `output` of a job that has no pattern: the definitions of its only text
+ROWS = 1000  # definitions in an answer: reading more at once would hold up the server
+SHORTEST_PART = 3  # characters of the part of a literal that is looked for
+WIDTH = 1000  # characters of a line in an answer; a longer one is cut around the match
+HEAD = 8192  # bytes at the start in which a NUL marks a file as binary
+TOGETHER = 1 << 18  # bytes of texts that are searched at once, which is twice as fast
+ANSWERED = 1 << 20  # bytes of texts and matches after which a job ends
+PATTERNS = 8  # compiled patterns that are kept
 
-Some patterns need a hundred for each character of a line.
-"""
-OUTLINE = "outline"
-"""The `output` of a job that has no pattern: the definitions of its only text."""
-ROWS = 1000
-"""Number of definitions in an answer: reading more at once would hold up the server."""
-SHORTEST_PART = 3
-"""Number of characters of the part of a literal that is looked for."""
-WIDTH = 1000
-"""Maximum number of characters of a line in an answer; a longer one is cut around the match."""
-HEAD = 8192
-"""Number of bytes at the start in which a NUL marks a file as binary."""
-TOGETHER = 1 << 18
-"""Number of bytes of texts that are searched at once: a long text is found in twice as fast."""
-ANSWERED = 1 << 20
-"""Number of bytes of texts and matches after which a job ends."""
-PATTERNS = 8
-"""Maximum number of compiled patterns that are kept."""
-
+# A match: the number of its line, from 1; its start and end in the line, from 0; the start of the
+# part of the line in the answer, the line's length, and the part; its start in UTF-16 units.
 Match = tuple[int, int, int, int, int, str, int]
-"""A match: the number of its line from 1; its start and end in the line from 0; the start of the
-part of the line that the answer has, the length of the line, and the part; and the match's start in
-UTF-16 units."""
-
-
-Pattern = tuple[str, bool]
-"""A regular expression, and whether it ignores case."""
+Pattern = tuple[str, bool]  # a regular expression, and whether it ignores case
 
 
 class Job(NamedTuple):
@@ -83,10 +68,9 @@ class Job(NamedTuple):
 
     A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
     without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
-    two. `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take
-    the place of files. `output` is as in `found_in`, and `windows` are by path; other files have
-    `window`. The job ends after `most` files with matches, unless that is 0. If `with_text`, each
-    file with matches has its text in the answer.
+    two; `secrets`, a guard's globs, look at them with `prefix` in front. `texts` take the place of
+    files. `output` is as in `found_in`; a path not in `windows` has `window`. The job ends after
+    `most` files with matches, unless that is 0. If `with_text`, these have their text in an answer.
     """
 
     patterns: Sequence[Pattern]
@@ -106,8 +90,7 @@ def judged(data: bytes, *codings: str) -> bytes | str:
     """Return the text of `data` in UTF-8, or the value of the `Unread` reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
-    mark, and a line feed ends each line. A lone carriage return ends a line only in a text without
-    a line feed, of an old Macintosh, as in `reading.text`.
+    mark, and a line feed ends each line, as in `reading.text`.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY.value  # `marshal` knows no enumerations
@@ -162,10 +145,7 @@ class Search:
         return sorted(found)
 
     def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
-        """Yield number, line, start and end of each match in `text`.
-
-        An empty match advances by one character (search 1).
-        """
+        """Yield number, line, start and end of each match: after an empty one at the next place."""
         lines = text.removesuffix(b"\n").split(b"\n")
         for number in self.likely(text, ends_of(lines)):
             line = lines[number].decode()
@@ -180,10 +160,7 @@ def ends_of(parts: Iterable[bytes]) -> list[int]:
 
 @cache
 def memmem() -> Any:  # noqa: ANN401 - a function of C
-    """Return the search for bytes of the C library of Linux, or None.
-
-    That of glibc takes .4 of the time of `bytes.find`.
-    """
+    """Return the search for bytes of Linux's C library, in .4 of the time of `find`, or None."""
     with suppress(ImportError, OSError, AttributeError, MemoryError):
         import ctypes
 
@@ -224,9 +201,9 @@ def found_in(
 ) -> tuple[int, list[Match]]:
     """Return the number of matches in `text`, and the matches to return.
 
-    The `window` (10, 3) is three matches after the first ten. For the `output` "content" these are
-    returned; "lines" is the same with the first match of each line. For "count" none is wanted. For
-    "files" the number is 0 or 1, and for "text" too, with a match that may hold ends of lines.
+    The `window` (10, 3) is three matches after the first ten, for the `output` "content"; "lines"
+    is the same with the first match of each line. "count" wants none; for "files" the number is 0
+    or 1, and for "text" too, with a match that may hold ends of lines.
     """
     if output == "text":
         return int(search.regexp.search(text.decode()) is not None), []
@@ -242,10 +219,7 @@ def found_in(
 
 
 def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, str]]:
-    """Return the texts of `data` in one, their ends, and the reasons by number.
-
-    A text with a reason is no text, and is empty.
-    """
+    """Return the texts of `data` in one, their ends, and by number why others are empty."""
     texts = [one if isinstance(one, bytes) else b"" for one in data]
     joined, is_plain = b"\n".join(texts), False
     with suppress(UnicodeDecodeError):
@@ -259,8 +233,7 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
     return joined, ends_of(texts), unread
 
 
-compiled = lru_cache(PATTERNS)(Search)
-"""Compiles a pattern, or returns the search that is kept."""
+compiled = lru_cache(PATTERNS)(Search)  # compiles a pattern, or returns the search that is kept
 
 
 def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:

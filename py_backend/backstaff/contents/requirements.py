@@ -12,16 +12,13 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 MOST_LITERALS = 16
-LONGEST_RUN = 16
-"""Maximum number of classes in a run. More leave hardly a line out, and each takes time to make."""
+LONGEST_RUN = 16  # classes in a run. More leave hardly a line out, and each takes time to make.
 _NEWLINE = 10
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
-parsed_by_re = parser.parse
-"""Returns the parts of a pattern. Raises as `re` does."""
-Part = tuple[object, Any]
-"""A part of a parsed pattern: a constant of `re` and its value."""
+parsed_by_re = parser.parse  # returns the parts of a pattern. Raises as `re` does.
+Part = tuple[object, Any]  # a part of a parsed pattern: a constant of `re` and its value
 
 
 def required(parts: Iterable[Part]) -> list[str]:
@@ -86,9 +83,8 @@ def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
 def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:
     """Return a pattern of bytes for the rarest of the runs `found` under `flags`, or b"".
 
-    It matches in each line of UTF-8 that holds the run: each class lets all characters beyond ASCII
-    through. A class counts as rare if it has few characters of ASCII and no blank. The pattern
-    begins with the rarest class: `re` finds that quickly.
+    Each class lets all characters beyond ASCII through, and is rare if it has few of ASCII and no
+    blank. The pattern begins with the rarest class: `re` finds that quickly.
     """
     best, least = b"", 1.0
     for run in filter(None, found):

@@ -14,20 +14,17 @@ from backstaff.fs.contents import Contents, Unread
 
 FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
-TWO_JOBS = 4 * FIRST_FILES
-"""Number of files in the first two jobs. Before the third, all files are confirmed."""
-MANY_FILES = 256
-"""Number of files from which on several processes search."""
+TWO_JOBS = 4 * FIRST_FILES  # files in the first two jobs; before the third, all are confirmed
+MANY_FILES = 256  # files from which on several processes search
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
     """A file in which something is found: a matcher's answer.
 
-    `count` is the number of all matches, and `matches` are those of the job's window, so at most as
-    many. `text` is the whole text in UTF-8 if the job asks for it and there is room. `words` has
-    the number of occurrences of each word of the job, and `size_bytes` is the length of the text.
-    A page shows `matches` and only counts the `folded` ones.
+    `count` is the number of all matches, and `matches` are those of the job's window. `text` is the
+    whole text in UTF-8 if the job asks for it and there is room. `words` counts each word of the
+    job. A page shows `matches` and only counts the `folded` ones.
     """
 
     path: str
@@ -43,13 +40,12 @@ class Hits:
 class Scan:
     """A pass through `files`, each of which is searched as `job` says; and how far it came.
 
-    The job's first pattern is searched for. Its others are looked for until that is found: `likely`
-    gets the numbers of files that can match one of these. Before files are sent, `confirm` gets the
-    number of them all, because the files may come from an older look at the disk.
-    The first `looked_at` files are searched, and `unread` has the numbers of those that are no
-    text, with the reason. While a process works on a file, `waits_for` counts the files up to that
-    one; 0 is none. The caller probably wants no more than `most` matches, so while they are likely
-    to be in the files sent so far, no others are sent.
+    The job's first pattern is searched for, and until that is found its others: `likely` gets the
+    numbers of files that can match one of these. Before files are sent, `confirm` gets the number
+    of them all, because the files may come from an older look at the disk. The first `looked_at`
+    files are searched, and `unread` has the numbers of those that are no text, with the reason.
+    While a process works on a file, `waits_for` counts the files up to that one; 0 is none. The
+    caller probably wants no more than `most` matches, so no more files are sent than for these.
     """
 
     files: Sequence[str]
@@ -61,8 +57,7 @@ class Scan:
     unread: dict[int, Unread] = field(default_factory=dict)
     likely: set[int] = field(default_factory=set)
     waits_for: int = 0
-    matches: int = 0
-    """The number of matches in the hits so far."""
+    matches: int = 0  # in the hits so far
 
     def hits(self, matchers: Matchers) -> Iterator[Hits]:
         """Yield the files with hits. Raises `BadRegexp`, `NoMatcher` and as a budget does."""

@@ -6,20 +6,16 @@ A pattern is a question, too: that of `def (open|close)_socket\b` is `def open c
 import re
 from dataclasses import dataclass
 
-SHORTEST_STEM = 3
-"""Minimum number of characters that remain of a word without its ending."""
-SHORTEST = 2
-"""Minimum number of characters of a word, unless all are shorter."""
+SHORTEST_STEM = 3  # characters at least that remain of a word without its ending
+SHORTEST = 2  # characters at least of a word, unless all are shorter
 SHORTEST_STEMMED = 5
-MOST_WORDS = 32
-"""Maximum number of words that are looked for: each costs a pass over the texts."""
+MOST_WORDS = 32  # words that are looked for: each costs a pass over the texts
 
 _ENDING = re.compile(rf"(?<={'.' * SHORTEST_STEM})(ments?|ings?|ions?|[eo]rs?|ies|es|ed|s)$")
 _TOKEN = re.compile(r"[^\W\d_$][\w$]*|[_$][\w$]+|\d+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PART_BEYOND_ASCII = re.compile(r"[^\W\d_]+|\d+")
-_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|[A-Z]{2}[a-z]")
-"""Marks an identifier inside a question: an inner capital or `_`."""
+_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|[A-Z]{2}[a-z]")  # it has an inner capital or `_`
 _NO_WORDS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\(\?(?:P?<\w+>|[a-zA-Z-]+[:)])")
 """Parts of a pattern without words: classes, escapes, names of groups and flags."""
 _LITTLE = """
@@ -58,10 +54,7 @@ class Question:
         return f"{word}*" if word in self.stems else word
 
     def forms(self) -> list[list[bytes]]:
-        """Return each word in the forms in which a text may have it, as `Job.words` wants them.
-
-        The processes fold the case of ASCII only, so other words have a form with a capital, too.
-        """
+        """Return the forms of each word, for `Job.words`: only ASCII loses its case there."""
         return [
             [*dict.fromkeys(one.encode().lower() for one in (word, word.title(), word.upper()))]
             for word in self.words

@@ -10,7 +10,7 @@ were made, on the same with their tests and documents, on 10 others, and on 6 mo
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
@@ -18,39 +18,33 @@ from math import log, sqrt
 
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import Question
-from backstaff.names.ranking import is_aside, letters_of
+from backstaff.file_kinds import is_aside
+from backstaff.names.ranking import letters_of
 from backstaff.structure.outline import Definition, Outline
 
-CUT_FILES = 30
-"""Number of files that are cut into definitions. With 60 and with all of them NDCG is the same."""
-SATURATION = 1.2
-"""How slowly more occurrences of a word in a file add less; .8 to 2 are within .016."""
-LENGTH_SHARE = 0.25
-"""The part of a file's length that counts against it: -.001, .014, .009, 0."""
-COVER = 3.0
-"""The gain of a file whose name has no other letters than the words: .008, .022, .054, .041."""
+CUT_FILES = 30  # files that are cut into definitions; with 60 or all of them NDCG is the same
+SATURATION = 1.2  # how slowly more of a word in a file add less; .8 to 2 are within .016
+LENGTH_SHARE = 0.25  # the part of a file's length that counts against it: -.001, .014, .009, 0
+COVER = 3.0  # of a file whose name has no letters but the words: .008, .022, .054, .041
 ASIDE, DOCUMENT = 0.4, 0.3
 """The shares of tests and examples, .007, .077, .016, .016, and of documents and data: .005, .034,
 .007, .001."""
-DEFINITION_SHARE = 0.5
-"""The part of its best definition's score that a file gains: .010, .018, .007, -.005."""
+DEFINITION_SHARE = 0.5  # of its best definition's score for a file: .010, .018, .007, -.005
 USUAL_LINES = 30
 IN_NAME, IN_HEAD = 1.0, 0.5
 """The gain of a word in a definition's name, .010, .010, .014, -.001, and in its first lines: .005,
 .010, .010, -.001."""
 HEAD_LINES = 4
-PLACES = 3
-"""Maximum number of places of a file."""
+PLACES = 3  # places of a file
 SAME_NAME, IN_QUESTION = 10.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
 are a name: .050, .10); and if a question of more words holds the name."""
 
-_DOCUMENT = re.compile(
+_DOCUMENT = re.compile(  # of paths of documents and data
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
     r"|map|info|texi)\Z",
     re.IGNORECASE,
 )
-"""Matches the paths of documents and data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +66,7 @@ class Worthy:
 
 
 def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[str, float]:
-    """Return how much each word says, from the number of files that have it among all `searched`.
-
-    It is the root of the weight in BM25: 0, .014, .046, .008.
-    """
+    """Return the weight of each word, the root of that in BM25: 0, .014, .046, .008."""
     having = [sum(1 for one in found if one.words[at]) for at in range(len(question.words))]
     total = max(searched, len(found))
     return {
@@ -124,14 +115,11 @@ def _of_name(path: str, question: Question, weight: Mapping[str, float]) -> floa
 def with_places(
     worthy: Worthy, question: Question, weight: Mapping[str, float], text: str, made: Outline | None
 ) -> Worthy:
-    """Return the file with its places, and with the gain from the best of them.
-
-    `text` is that of the file, and `made` its outline.
-    """
+    """Return the file of this `text` and outline with its places, and the gain from the best."""
     words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
     meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
     best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
-    for one in (*(made.definitions if made else ()), *_constants(text, question)):
+    for one in made.definitions if made else ():
         score = words.score(one)
         is_same = id(one) in meant or (question.is_name and one.name in question.identifiers)
         gain = SAME_NAME if is_same else IN_QUESTION * (one.name in question.identifiers)
@@ -144,37 +132,14 @@ def with_places(
     return Worthy(worthy.hits, worthy.score + share(worthy.hits.path) * score, places)
 
 
-def _constants(text: str, question: Question) -> Iterator[Definition]:
-    """Yield the constants that the question names, which no outline has: `MAX_SIZE = 3`.
-
-    Those with a small letter stand at the start of their line, because others may be variables.
-    """
-    for name in map(re.escape, filter(text.__contains__, question.identifiers)):
-        indent = "[ \t]*" if name.isupper() else ""
-        words = r"(?:[\w.:<>\[\]*&]+[ \t]+){0,5}"
-        found = re.search(
-            rf"^{indent}(?:#[ \t]*define[ \t]+{name}\b|\(def\w+[ \t]+{name}[ \t]"
-            rf"|{words}{name}[ \t]*(?::[^=\n]*)?=(?![=>])).*",
-            text,
-            re.MULTILINE,
-        )
-        if found:
-            line = text.count("\n", 0, found.start()) + 1
-            own = found[0].strip()
-            yield Definition(name, "constant", line, line, line, 0, -1, name, own, is_test=False)
-
-
 class _Words:
     """The places of words in a text, by line."""
 
     def __init__(self, text: str, weight: Mapping[str, float]) -> None:
         """Find each word that has a `weight` in `text`."""
-        self._weight = weight
-        self._shown = text.split("\n")
-        folded = text.lower()
+        self._weight, self._shown, folded = weight, text.split("\n"), text.lower()
         ends = [*accumulate(len(line) + 1 for line in folded.split("\n"))]
-        self._lines: dict[str, list[int]] = {}
-        """The lines on which each word stands, from 1, once for each time."""
+        self._lines: dict[str, list[int]] = {}  # on which each word stands, once for each time
         for word in weight:
             lines, at = list[int](), folded.find(word)
             while at >= 0:
@@ -200,10 +165,7 @@ class _Words:
         return score
 
     def best_line(self, one: Definition) -> tuple[int, str]:
-        """Return the line of a definition whose words weigh most, and its text.
-
-        Of equals it is the first that is not the definition's own line.
-        """
+        """Return the line, the first beside `one.line`, whose words weigh most, and its text."""
         weights: dict[int, float] = {one.line: 0.0}
         for word, lines in self._lines.items():
             first = bisect_left(lines, one.first_line)

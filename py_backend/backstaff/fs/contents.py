@@ -17,8 +17,7 @@ from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
 
-MAX_FILE_BYTES = 1 << 20
-"""Maximum number of bytes of a file that is read, unless the settings have another."""
+MAX_FILE_BYTES = 1 << 20  # bytes of a file that is read, unless the settings have another
 
 
 class Unread(StrEnum):
@@ -46,13 +45,10 @@ class Contents:
     guard: Guard
     prefix: str
     texts: Mapping[str, bytes | str] = field(default_factory=dict)
-    _names: list[str] = field(default_factory=list)
-    """The names of the open directories on the way to the last file."""
-    _open: list[int] = field(default_factory=list)
-    """The start, and the open directories of these names."""
+    _names: list[str] = field(default_factory=list)  # of directories on the way to the last file
+    _open: list[int] = field(default_factory=list)  # the start, and these directories
 
     def __enter__(self) -> Self:
-        """Open nothing yet: directories are opened when a file needs them."""
         self._open = [self.start]
         return self
 
@@ -60,10 +56,7 @@ class Contents:
         self._close(0)
 
     def data(self, path: str) -> bytes | str:
-        """The bytes of the file `path`, relative to the start; or the `Unread` reason.
-
-        A listing has just called `path` a file or a link.
-        """
+        """The bytes of `path`, which a listing has just called a file or a link; or the reason."""
         secret = self.guard.globs and self.guard.hides(self.prefix + path)
         known = Unread.SECRET if secret else self.texts.get(path)
         if known is not None:

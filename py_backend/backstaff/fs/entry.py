@@ -48,15 +48,13 @@ def kind_of(status: os.stat_result) -> Kind:
 
 GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 """The kinds that a directory itself tells apart: special files are UNKNOWN."""
-Named = tuple[str, Kind]
-"""A name and its kind, one of `GROUPS`."""
+Named = tuple[str, Kind]  # a name and its kind, one of `GROUPS`
 
 
 def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
     """The names in the open `directory` for each of `GROUPS`, in no order; nothing is statted.
 
-    Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
-    `PathError` when the directory cannot be read.
+    Ends when the time is up. Raises `Cancelled`, and `PathError` for an unreadable directory.
     """
     found: tuple[list[str], ...] = ([], [], [], [])
     files, directories, links, special = found
@@ -99,8 +97,7 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
     return [(name, kind) for kind, names in groups for name in names]
 
 
-Facts = tuple[int, int, int]
-"""Mode, size in bytes, time of change in nanoseconds: a status takes thirty times as much."""
+Facts = tuple[int, int, int]  # of `facts_of`: a status takes thirty times as much room
 MODE, SIZE, MODIFIED_NS = range(3)
 facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
 lstat = HANDLES.lstat
@@ -115,10 +112,7 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Facts | None]:
-    """Yield the facts of each of `names` in the open `directory`, links not followed.
-
-    A name has None if the system refuses its status or the time is up.
-    """
+    """Yield the facts of each of `names`; None if the system refuses them or the time is up."""
     late = False
     for number, name in enumerate(names):
         late = late or (not number % budget.STRIDE and budget.expired())

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from backstaff.errors import NotAFile, path_error
-from backstaff.fs.entry import Kind, kind_of
+from backstaff.fs.entry import kind_of
 from backstaff.fs.handles import HANDLES
 
 
@@ -36,11 +36,10 @@ def read(name: str, directory: int, most: int, *, follow: bool = False) -> Conte
 
 
 def read_listed(name: str, directory: int, most: int) -> bytes | None:
-    """All of the file `name`, or None if it has more than `most` bytes.
+    """All of the file `name`, or None if it has more than `most` bytes. Raises also `OSError`.
 
     A listing of the open `directory` has just called it a regular file, so it is not statted before
-    it is opened. If anything else has the name by now, it is neither followed nor waited for nor
-    read. Raises `PathError` and `OSError`.
+    it is opened. If anything else has the name by now, it is neither waited for nor read.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
@@ -56,9 +55,8 @@ def opened(
 ) -> Iterator[tuple[int, os.stat_result]]:
     """Return a descriptor of the regular file `name` in the open `directory`, and its status.
 
-    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
-    that is. So `follow` is for directories that a person has chosen, and never for those of a
-    project. Raises `PathError`, even if reading fails meanwhile.
+    With `follow` a link counts as its target, wherever that is: never in a directory of a project.
+    Raises `PathError`, even if reading fails meanwhile.
     """
     try:
         _require_regular((HANDLES.stat if follow else HANDLES.lstat)(name, directory))
@@ -73,13 +71,8 @@ def opened(
 
 def _require_regular(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
-        raise not_a_file(kind_of(status))
+        raise NotAFile(kind_of(status))
     return status
-
-
-def not_a_file(kind: Kind) -> NotAFile:
-    """The error for something of this `kind` where a regular file was needed."""
-    return NotAFile(f"it is a {kind.replace('-', ' ')}", kind=kind)
 
 
 def _first(descriptor: int, most: int) -> bytes:

@@ -18,8 +18,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # have it, does not.
 _HELD = "/proc/self/fd/%d"
 
-DEEPEST = 100
-"""Maximum number of directories that a walk holds open: four walks leave half of 1,024."""
+DEEPEST = 100  # directories that a walk holds open: four walks leave half of 1,024
 
 
 class Descriptors:

@@ -24,6 +24,7 @@ from typing import Self
 from backstaff.errors import (
     InvalidPath,
     NotADirectory,
+    NotAFile,
     NotFound,
     OutsideRoot,
     PathError,
@@ -37,8 +38,7 @@ from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096
 """Maximum number of bytes of a path, of links on its way, and of its components with theirs."""
-MAX_RETRIES = 64
-"""Maximum number of times that something is looked at again, because it changed meanwhile."""
+MAX_RETRIES = 64  # times that something is looked at again, because it changed meanwhile
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
@@ -75,7 +75,6 @@ class Place(_Held):
 
     root: "Root"
     given: str
-
     path: str
     relative: str
     name: str
@@ -114,7 +113,7 @@ class Place(_Held):
     def opened(self) -> Iterator[tuple[int, os.stat_result]]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""
         if self.kind is not Kind.FILE:
-            raise file.not_a_file(self.kind)
+            raise NotAFile(self.kind)
         self.root.judge(self.relative, self.given)
         with file.opened(self.name, self.directory) as found:
             yield found
@@ -140,15 +139,12 @@ class Root(_Held):
     """
 
     def __init__(self, given: str, guard: Guard = OPEN) -> None:
-        """Open the directory `given` (absolute). Raises `PathError` with a message for the user.
-
-        `guard` decides which files may be read.
-        """
+        """Open the directory `given` (absolute). Raises `PathError` with a message for the user."""
         self.guard = guard
         real, descriptor = _open_root(given)
         super().__init__([descriptor])
         self.components = components(real)
-        self.path = _absolute(self.components)
+        self.path = "/" + "/".join(self.components)
         self._aliases = [self.components, components(given)]
 
     def resolve(self, text: str) -> Place:
@@ -197,7 +193,7 @@ class _Resolution:
 
     `pending` are the components ahead, and `position` are those of the absolute path that is
     reached. Inside the root, `stack` has a descriptor for the root and one for each directory
-    below it on the way. Above the root, only names of its own ancestors are passed, untouched.
+    below it on the way.
     """
 
     root: Root
@@ -220,7 +216,8 @@ class _Resolution:
                 break
             name = self.pending.popleft()
             if name == "..":
-                self._step_up()
+                self._close(max(1, len(self.stack) - 1))
+                del self.position[-1:]  # "/.." is "/"
             elif self._is_inside():
                 leaf = self._step_into(name)
             elif name == self.root.components[len(self.position)]:
@@ -238,7 +235,7 @@ class _Resolution:
         return Place(
             root=self.root,
             given=self.text,
-            path=_absolute(self.position),
+            path="/" + "/".join(self.position),
             relative="/".join(below) or ".",
             name=below[-1] if below else ".",
             directory=(descriptor := self.stack.pop()),
@@ -247,11 +244,15 @@ class _Resolution:
             _open=[descriptor],
         )
 
+    def _close(self, kept: int) -> None:
+        while len(self.stack) > kept:
+            HANDLES.close(self.stack.pop())
+
     def _is_inside(self) -> bool:
         return len(self.position) >= len(self.root.components)
 
     def _leads_out(self, words: Iterable[str]) -> bool:
-        names = components(os.path.normpath(_absolute([*self.position, *words])))
+        names = components(os.path.normpath("/".join(["", *self.position, *words])))
         return names[: len(self.root.components)] != self.root.components
 
     def _take(self, text: str) -> None:
@@ -262,17 +263,11 @@ class _Resolution:
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
-            while len(self.stack) > 1:
-                HANDLES.close(self.stack.pop())
+            self._close(1)
             inside = self.root.within(words)
             self.position = [] if inside is None else [*self.root.components]
             words = words if inside is None else inside
         self.pending.extendleft(reversed(words))
-
-    def _step_up(self) -> None:
-        if len(self.stack) > 1:
-            HANDLES.close(self.stack.pop())
-        del self.position[-1:]  # "/.." is "/"
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
@@ -319,10 +314,6 @@ class _Resolution:
 def components(text: str) -> list[str]:
     """The names in the path `text`. Empty ones and `.` do not count."""
     return [part for part in text.split("/") if part not in ("", ".")]
-
-
-def _absolute(parts: list[str]) -> str:
-    return "/" + "/".join(parts)
 
 
 def _checked(text: str) -> str:

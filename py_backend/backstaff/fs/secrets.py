@@ -29,11 +29,10 @@ SECRETS = (
     *("!*.pub", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
 )
 """The globs that hold unless the settings have others."""
-UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")
-"""Matches a glob that is not supported."""
+UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")  # matches a glob that is not supported
 
+# The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`.
 _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
-"""The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,15 @@ class Guard:
         return not allowed and any(map(self.hides, {relative, given}))
 
 
-OPEN = Guard()
-"""The guard of a call that may read everything, as a person's own may."""
+OPEN = Guard()  # the guard of a call that may read everything, as a person's own may
 
 
 @lru_cache(maxsize=8)
 def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
     """Return `globs`, and those that they become below the directory with the names `root`.
 
-    A glob with a slash in front matches from the root on. For example `.aws/credentials` becomes
-    `/credentials` if the root is `~/.aws`, and `.ssh/` becomes `/`, all files, if it is `~/.ssh/a`.
+    For example, from the root on, `.aws/credentials` becomes `/credentials` if the root is
+    `~/.aws`, and `.ssh/` becomes `/`, all files, if it is `~/.ssh/a`.
     """
     anchored = list[str]()
     folded = [name.casefold() for name in root]
@@ -87,7 +85,6 @@ def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _expressions(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The expressions for paths between slashes that `globs` match and that they except."""
     excepted = [glob[1:] for glob in globs if glob.startswith("!")]
     secret = [glob for glob in globs if not glob.startswith("!")]
     return _expression(secret, ""), _expression(excepted, r"\Z")

@@ -12,7 +12,7 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 
 from backstaff import __version__
@@ -22,12 +22,13 @@ from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.server import Reply, Server
 from backstaff.settings import Verdict
 from backstaff.streams import MAX_REQUEST_BYTES
+from backstaff.tool import MODEL_TEXT_BYTES
 from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
 
+# `initialize` can agree on these versions, and this server sends the same in all four.
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The versions that `initialize` can agree on. This server sends the same in all four."""
 STATELESS_VERSION = "2026-07-28"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -56,18 +57,6 @@ _INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTools:
-    """The ids of the tools that clients see, in the order of `tools/list`, and the limit of texts.
-
-    A `problem` is the answer to each call if the server started in no project.
-    """
-
-    tools: Sequence[str]
-    max_output_bytes: int
-    problem: str = ""
-
-
 class Refused(Exception):
     """A request that is answered with an error of JSON-RPC: its code, its message, more facts."""
 
@@ -81,18 +70,23 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(
-        self, server: Server, offer: ServedTools, send: Callable[[bytes], None], workers: Workers
+        self,
+        server: Server,
+        tools: Sequence[str],
+        problem: str,
+        send: Callable[[bytes], None],
+        workers: Workers,
     ) -> None:
-        """Answer with `send`, which writes one whole line and may be called by any thread."""
-        self._workers = workers
-        self._server = server
-        self._offer = offer
-        self._send = send
+        """Offer `tools`, ids in the order of `tools/list`, and answer by `send`, a line at once.
+
+        A `problem` is the answer to each call if the server started in no project.
+        """
+        self._workers, self._server, self._send, self._problem = workers, server, send, problem
         self._line = b""
         # A tool that the policy holds back is not listed, but the answer to a call says why.
-        self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        self._names = {server.registry.model_name(tool_id): tool_id for tool_id in tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
-        self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
+        self._ids = self._names | {tool_id: tool_id for tool_id in tools}
         self._heard = self._listed(is_live=False)  # the names that the client knows
 
     def receive(self, data: bytes) -> None:
@@ -135,14 +129,14 @@ class Connection:
             self._answer(uid, method, params or {})
 
     def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
-        given = params.get("_meta")
-        meta = given if isinstance(given, dict) else {}
+        meta = params.get("_meta")
+        version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
         # Clients that have discovered this server may send `initialize` all the same.
-        stateless = method == "server/discover" or (
-            f"{_META}protocolVersion" in meta and method != "initialize"
-        )
-        if stateless:
-            _check_version(meta)
+        stateless = method == "server/discover" or (version is not None and method != "initialize")
+        if stateless and version != STATELESS_VERSION:
+            message = f"Unsupported version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
+            supported = {"supported": [STATELESS_VERSION], "requested": version}
+            raise Refused(UNSUPPORTED_VERSION, message, **supported)
         known = _STATELESS_METHODS if stateless else _METHODS
         if method not in known:
             named = shortened(quote(method), MAX_ECHO)
@@ -165,9 +159,9 @@ class Connection:
 
     def _described(self) -> dict[str, object]:
         """Return the part of a description of this server that is the same in both eras."""
-        instructions = self._offer.problem or _INSTRUCTIONS.format(
+        instructions = self._problem or _INSTRUCTIONS.format(
             root=quote(self._server.root),
-            limit=self._offer.max_output_bytes,
+            limit=MODEL_TEXT_BYTES,
             how=_IN_EMACS if self._server.is_live() else _ON_DISK,
         )
         return {"capabilities": _CAPABILITIES, "instructions": instructions}
@@ -175,26 +169,21 @@ class Connection:
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:
             raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
-        tools = []
+        tools, of_emacs = dict[str, object](), self._server.client_tools
         for name in self._listed(is_live=self._server.is_live()):
-            try:
-                definition = self._server.registry.for_models(
-                    self._names[name], self._offer.max_output_bytes, self._server.client_tools()
-                )
-            # It is broken, and the log and the answer to a call say why; or no Emacs has it.
-            except (KeyError, ToolError):
-                continue
-            tools.append(
-                {
+            # A broken tool is left out, and the log and the answer to a call say why; or no Emacs
+            # has the tool.
+            with suppress(KeyError, ToolError):
+                definition = self._server.registry.for_models(self._names[name], of_emacs())
+                tools[name] = {
                     "name": name,
                     "description": definition["description"],
                     "inputSchema": definition["schema"],
                     "annotations": _READS_ONLY,
                     **(_ALWAYS_LOADED if definition["is_always_loaded"] else {}),
                 }
-            )
-        self._heard = [str(tool["name"]) for tool in tools]
-        return {"tools": tools}
+        self._heard = list(tools)
+        return {"tools": list(tools.values())}
 
     def _listed(self, *, is_live: bool) -> list[str]:
         """Return the names of the tools that a client may call, with a yes if Emacs can ask."""
@@ -215,7 +204,7 @@ class Connection:
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
         context = {
-            "max_output_bytes": self._offer.max_output_bytes,
+            "max_output_bytes": MODEL_TEXT_BYTES,
             "text_only": True,
             "for_model": True,
             "offer": self._heard,
@@ -227,8 +216,8 @@ class Connection:
             encode=partial(_encoded, stateless=stateless),
             send=self._send,
         )
-        if self._offer.problem:
-            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem))
+        if self._problem:
+            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
         else:
             self._workers.submit(running)
 
@@ -256,18 +245,6 @@ def _parsed(line: bytes) -> Mapping[str, object]:
         problem = shortened(str(error), MAX_ECHO)
         raise Refused(PARSE_ERROR, f"The line is not JSON: {problem}") from error
     return message if isinstance(message, dict) else {}
-
-
-def _check_version(meta: Mapping[str, object]) -> None:
-    """Raise `Refused` unless `meta`, of a request without a handshake, names a version of ours."""
-    version = meta.get(f"{_META}protocolVersion")
-    if isinstance(version, str) and version != STATELESS_VERSION:
-        message = f"Unsupported protocol version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
-        supported = {"supported": [STATELESS_VERSION], "requested": version}
-        raise Refused(UNSUPPORTED_VERSION, message, **supported)
-    if not isinstance(version, str) or not isinstance(meta.get(f"{_META}clientCapabilities"), dict):
-        form = f"{_META}protocolVersion, a string, and {_META}clientCapabilities, an object"
-        raise Refused(INVALID_PARAMS, f"params._meta must have {form}")
 
 
 def _whole(result: Mapping[str, object]) -> dict[str, object]:

@@ -4,9 +4,10 @@ import logging
 import os
 import select
 import time
+from collections.abc import Sequence
 
 from backstaff import streams
-from backstaff.mcp.connection import Connection, ServedTools
+from backstaff.mcp.connection import Connection
 from backstaff.server import Server
 from backstaff.streams import READ_BYTES
 from backstaff.workers import Workers
@@ -18,15 +19,14 @@ FINISH_S = 80.0  # for the last calls once stdin has ended: a yes takes up to 65
 CHECK_MS = 20  # between two checks whether the last calls are answered
 
 
-def serve(server: Server, offer: ServedTools) -> int:
-    """Serve until stdin ends; return the exit status. Only the main thread calls this, and once.
+def serve(server: Server, tools: Sequence[str], problem: str) -> int:
+    """Serve `tools` until stdin ends; return the exit status. Only the main thread calls this.
 
-    The answers to the last calls are waited for, as in `printf ... | backstaff mcp`, unless nobody
-    can read them any more, as for a client that was killed.
+    It waits for the last answers, as in `printf ... | backstaff mcp`, unless nobody can read them.
     """
     incoming, outgoing, send = streams.take_over_stdio()
     workers = Workers()
-    connection = Connection(server, offer, send, workers)
+    connection = Connection(server, tools, problem, send, workers)
     try:
         try:
             while data := os.read(incoming, READ_BYTES):

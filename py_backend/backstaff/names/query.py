@@ -20,14 +20,10 @@ from backstaff.names.ranking import MatchKind, Ranking, name_of, subsequence
 from backstaff.names.suggestions import elsewhere, misspelt
 
 MAX_QUERY_CHARACTERS, MAX_WORDS = 1024, 16
-MIN_RANKED = 300
-"""Minimum number of matches that are ranked, so that the guesses are the same for each page."""
-FEW = 5
-"""Minimum number of names with these initials that are more likely than one edit."""
-AT_ONCE = 1024
-"""Number of paths between two looks at the clock: matching these takes under a millisecond."""
-MAX_KEPT = 250_000
-"""Maximum number of paths in all matches that are kept for their next pages."""
+MIN_RANKED = 300  # matches that are ranked at least, so that each page has the same guesses
+FEW = 5  # names with these initials, from which on one edit is less likely
+AT_ONCE = 1024  # paths between two looks at the clock: matching these takes under a millisecond
+MAX_KEPT = 250_000  # paths in all matches that are kept for their next pages
 
 
 class SearchKind(StrEnum):
@@ -40,10 +36,7 @@ class SearchKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query.
-
-    `words` are distinct and case-folded. `globs` replaces them for a glob.
-    """
+    """A parsed query: its `words` are distinct and case-folded; `globs` replaces them."""
 
     text: str
     kind: SearchKind
@@ -118,10 +111,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The positions of the `paths` that match a query.
-
-    `folded` are the same paths with composed letters (`é` is one character) and their case folded.
-    """
+    """The positions of the `paths` that match a query; `folded` are the paths as they compare."""
 
     paths: Sequence[str]
     folded: Sequence[str]
@@ -129,27 +119,25 @@ class Matches:
     positions: Sequence[int]
 
     def __len__(self) -> int:
-        """Count the matches."""
         return len(self.positions)
 
     def best(self, count: int, budget: Budget, heat: Mapping[str, float] | None = None) -> Best:
         """Return the `count` best paths, the best first, with guesses beside the matches.
 
-        `heat` has the recent edits by path, and breaks ties. All matches of a glob are equally
-        good, so they keep the order of the index. Raises `DeadlineExceeded`.
+        `heat` has the recent edits by path, and breaks ties. Raises `DeadlineExceeded`.
         """
         paths, query = self.paths, self.query
-        if query.globs is not None:
+        if query.globs is not None:  # all are equally good, and keep the order of the index
             return Best([(MatchKind.GLOB, paths[at]) for at in self.positions[:count]])
         ranking = Ranking(query.words, self.folded, paths, heat or {})
         found = ranking.best(self.positions, max(count, MIN_RANKED), budget)
         initials = sum(how is MatchKind.INITIALS for how, _ in found)
         guesses = list[int]()
         if query.kind is SearchKind.FUZZY and not any(how <= MatchKind.PATH for how, _ in found):
-            kind, is_word = MatchKind.SPELLING, len(query.words) == 1 and initials < FEW
+            kind = MatchKind.SPELLING
             if "/" in query.text:
                 kind, guesses = MatchKind.FOLDER, elsewhere(query.text, self.folded, budget)
-            elif is_word:
+            elif len(query.words) == 1 and initials < FEW:
                 guesses = misspelt(query.text, self.folded, budget)
             found += [(kind, at) for at in guesses]
         merged = dict[int, MatchKind]()
@@ -159,8 +147,8 @@ class Matches:
         return Best([(how, paths[at]) for at, how in merged.items()][:count], others)
 
 
+# The latest matches. They hold their paths, so that no others get their `id`.
 _KEPT: LRUCache[tuple[int, Query], Matches] = LRUCache(MAX_KEPT, lambda kept: len(kept.paths))
-"""The latest matches. They hold their paths, so that no others get their `id`."""
 
 
 def composed(text: str) -> str:

@@ -26,6 +26,7 @@ from functools import lru_cache
 from heapq import nsmallest
 
 from backstaff.budget import Budget
+from backstaff.file_kinds import is_aside
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
@@ -38,21 +39,12 @@ A word of the file's name costs one.
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?"
-    r"|docs_src|demo|playground|vendor|deps|third_party|node_modules|benchmarks?|bench|scripts?"
-    r"|\.[^/]+)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
-    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|[-.]bench|\.test-d)\.[^/.]+\Z",
-    re.IGNORECASE,
-)
-"""Matches the paths of tests, of examples and of code from other projects."""
 _NAMES_ASIDE = re.compile(
     "test|spec|fixture|example|sample|doc|demo|vendor|bench|script", re.IGNORECASE
 )
 """Matches a word that asks for such files."""
 _NO_LETTER = re.compile(r"[\W_]+")
-AT_ONCE = 16
-"""Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
+AT_ONCE = 16  # paths between two looks at the clock: one of 4,000 characters can take .05 s
 
 
 class MatchKind(IntEnum):
@@ -74,17 +66,12 @@ class MatchKind(IntEnum):
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
-Key = tuple[MatchKind, int, float, int, int]
-"""The order of a path: kind, how well it matches, edits, length and position."""
+Key = tuple[MatchKind, int, float, int, int]  # kind, badness, edits, length, position
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
-
-    Of equally good ones, those stand first that were edited more recently, as `heat` says of some
-    originals.
-    """
+    """Ranks `paths` for `words`; `originals` had capitals, and some had recent edits: `heat`."""
 
     words: Sequence[str]
     paths: Sequence[str]
@@ -130,8 +117,8 @@ class Ranking:
     def _initials(self, at: int) -> Key | None:
         """The key of a path of which the only word is initials, or None.
 
-        It is read in pieces that begin words of the name, and all but those of the extension. For
-        example, `rfwi` in `read_from_wire.py`. A character that follows at once is taken first.
+        They are pieces that begin all words of the name but the extension's: `rfwi` in
+        `read_from_wire.py`. A character that follows at once is taken first.
         """
         path, word = self.paths[at], self.words[0]
         if not subsequence(word).match(name_of(path)):
@@ -149,10 +136,9 @@ class Ranking:
         return self._key(MatchKind.INITIALS, 0, at) if is_read else None
 
     def _with_gaps(self, at: int) -> Key:
-        """The key of a path that does not hold all of the words whole.
+        """The key of a path that does not hold all of the words whole: the least cost of each.
 
-        A word costs least as it is read in the name, or in the whole path. For example `hdrs` in
-        `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
+        For example `hdrs` in `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
         """
         path, starts = self.paths[at], self._starts(at)
         ways = (path.rfind("/") + 1, 0), (0, NOT_IN_NAME)
@@ -220,11 +206,6 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     return min((cost for _, cost in reached), default=NOWHERE)
 
 
-def is_aside(path: str) -> bool:
-    """Return whether `path` is that of a test, an example or code from another project."""
-    return bool(_ASIDE.search(path))
-
-
 def name_of(path: str) -> str:
     """Return the name at the end of `path`."""
     return path[path.rfind("/") + 1 :]
@@ -244,8 +225,5 @@ def is_whole_name(word: str, path: str) -> bool:
 
 @lru_cache
 def subsequence(word: str) -> re.Pattern[str]:
-    """Compile a regex for the characters of `word` in order.
-
-    `ab` becomes `[^a]*+a[^b]*+b`. Possessive repeats never backtrack, so a match takes linear time.
-    """
+    """Compile a regex, of linear time, for the characters of `word` in order: `[^a]*+a[^b]*+b`."""
     return re.compile("".join(f"[^{one}]*+{one}" for one in map(re.escape, word)))

@@ -15,14 +15,12 @@ from backstaff.names.ranking import is_whole_name, name_of
 from backstaff.render.lines import EXAMPLES, plural
 from backstaff.render.names import quote
 
-SECONDS = 1.0
-"""Maximum number of seconds for a search for suggestions."""
+SECONDS = 1.0  # seconds for a search for suggestions
 MOST, SHORTEST, LONGEST = 20, 4, 64
 """Maximum number of guesses, and the numbers of characters between which words are corrected:
 shorter ones are one edit away from too many names."""
 # MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8.
-MIN_SIMILARITY = 0.4
-"""Minimum similarity of a name that `similar` returns."""
+MIN_SIMILARITY = 0.4  # minimum similarity of a name that `similar` returns
 # With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
 # another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 
@@ -30,11 +28,7 @@ _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 
 
 def deeper_glob(pattern: str, paths: Sequence[str], budget: Budget) -> str:
-    """Say which deeper glob matches more of `paths` than `pattern`: `'**/*.c' matches 9 files`.
-
-    It is for any directory, for any below its own, or for all files in it: `**/a/*.c`, `a/**/*.c`,
-    `a/**`. Without one, "" is returned.
-    """
+    """Say which deeper glob matches more of `paths`: `'**/*.c' matches 9 files`, or ""."""
     plain = pattern.removeprefix("./")
     above, slash, name = plain.rpartition("/")
     deeper = [] if plain.startswith("**/") else [f"**/{plain}", f"{plain.rstrip('/')}/**"]
@@ -51,8 +45,8 @@ def deeper_glob(pattern: str, paths: Sequence[str], budget: Budget) -> str:
 def similar(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
     """Return up to `EXAMPLES` of `paths` whose names are most similar to the last name in `text`.
 
-    The similarity is Dice's, from 0 to 1: twice the pairs of adjacent characters that both names
-    have, divided by the pairs of both. It is at least `MIN_SIMILARITY`. Case does not matter.
+    By Dice that is, from 0 to 1, twice the pairs of adjacent characters that both names have,
+    divided by the pairs of both. Case does not matter.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", name_of(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
@@ -72,9 +66,8 @@ def similar(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
 def misspelt(text: str, folded: Sequence[str], budget: Budget) -> list[int]:
     """Return the positions of paths whose names have a part that is one edit away from `text`.
 
-    The paths are in small letters. Whole names come first, then beginnings; of equals the shortest
-    path. An edit is a character that is missing, new or another one, or two that are swapped. At
-    most `MOST` are returned. Raises `DeadlineExceeded`.
+    Whole names come first, then beginnings; of equals the shortest path. An edit is a character
+    that is missing, new or another one, or two that are swapped. Raises `DeadlineExceeded`.
     """
     text = text.casefold()
     if not SHORTEST <= len(text) <= LONGEST:
@@ -98,10 +91,7 @@ def misspelt(text: str, folded: Sequence[str], budget: Budget) -> list[int]:
 
 
 def elsewhere(text: str, folded: Sequence[str], budget: Budget) -> list[int]:
-    """Return the positions of files with the last name in `text`, as `misspelt` does.
-
-    Those below more of its folders come first.
-    """
+    """Return the positions of files with the name in `text`, first below most of its folders."""
     *folders, name = text.strip().casefold().rstrip("/").split("/")
     wanted = set(folders)
     ranks = [

@@ -14,14 +14,10 @@ import codecs
 import re
 import unicodedata
 
-HEAD_BYTES = 8 << 10
-"""Number of bytes at the start in which a NUL makes a file binary (read 5)."""
-COOKIE_BYTES = 1 << 10
-"""Bytes at the start in which a cookie may stand; only their first two lines count."""
-MAX_NAME = 64
-"""Maximum length of the name of an encoding; Emacs's longest has 30 characters."""
-MAX_SUGGESTIONS = 3
-"""Maximum number of encodings that an error suggests."""
+HEAD_BYTES = 8 << 10  # bytes at the start in which a NUL makes a file binary (read 5)
+COOKIE_BYTES = 1 << 10  # at the start, of whose first two lines one may have a cookie
+MAX_NAME = 64  # maximum length of the name of an encoding; Emacs's longest has 30 characters
+MAX_SUGGESTIONS = 3  # encodings that an error suggests
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -85,20 +81,15 @@ def codec(name: str) -> str:
 def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:
     """Return the encodings to try, in this order; none if `head`, the first bytes, is binary.
 
-    `coding` is Emacs's and `encoding` the caller's; either may be empty. `sure` says that Emacs
-    made the bytes itself.
+    `coding` is Emacs's, which is `sure` if it made the bytes, and `encoding` the caller's, or "".
     """
     mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
-    told = [codec(name) for name in (coding, _cookie(head), encoding)]
+    lines = re.split(rb"\r\n|\n|\r", head[:COOKIE_BYTES])[:2]
+    cookie = next((found[1].decode() for one in lines if (found := _COOKIE.search(one))), "")
+    told = [codec(name) for name in (coding, cookie, encoding)]
     made = [told[0]] if sure else []
     names = list(dict.fromkeys(filter(None, [*made, mark, "utf-8", *told])))
     return [name for name in names if b"\0" not in head or name.startswith(("utf-16", "utf-32"))]
-
-
-def _cookie(head: bytes) -> str:
-    lines = re.split(rb"\r\n|\n|\r", head[:COOKIE_BYTES])[:2]
-    found = next(filter(None, map(_COOKIE.search, lines)), None)
-    return found[1].decode() if found else ""
 
 
 def kind(head: bytes) -> str:
@@ -109,11 +100,10 @@ def kind(head: bytes) -> str:
 def suggestions(sample: bytes) -> list[str]:
     """Return some likely encodings of `sample`, bytes around one that is not UTF-8, the best first.
 
-    High bytes mostly stand alone in Western texts, and side by side in others. A text reads well if
-    nine tenths of it, ASCII aside, are letters and punctuation.
+    High bytes mostly stand alone in Western texts, and side by side in others.
     """
 
-    def reads_well(name: str) -> bool:
+    def reads_well(name: str) -> bool:  # nine tenths, ASCII aside, are letters and punctuation
         beyond = [one for one in sample.decode(name, "replace") if not one.isascii()]
         letters = sum(unicodedata.category(one)[0] in "LPM" for one in beyond)
         # The characters that were cut at the ends become U+FFFD.

@@ -27,17 +27,12 @@ from backstaff.structure.languages import MAX_CHARACTERS
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context
 
-TABLE = "read_file"
-"""The table of the settings, as contract read 5 names it."""
-PIECE_BYTES = 128 << 10
-"""Maximum number of bytes that are read at once."""
-LINE_BYTES = 2_000
-"""Maximum number of bytes that are kept of a line, except of a window's first."""
-REVISION_DIGITS = 16
-"""Number of hex digits of a text's SHA-256 that name its state."""
+TABLE = "read_file"  # the table of the settings, as contract read 5 names it
+PIECE_BYTES = 128 << 10  # bytes that are read at once
+LINE_BYTES = 2_000  # bytes that are kept of a line, except of a window's first
+REVISION_DIGITS = 16  # hex digits of a text's SHA-256 that name its state
 _ENDS = {None: "none", "\n": "lf", "\r\n": "crlf", "\r": "cr"}
-SAMPLE_BYTES = 2 << 10
-"""Bytes before and behind an undecodable one, from which likely encodings are found."""
+SAMPLE_BYTES = 2 << 10  # before and behind an undecodable byte, to find likely encodings
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +65,8 @@ class Line:
 class Window:
     """Keeps `count` lines of a text from the line `start` on.
 
-    The first line keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text
-    and its outline are wanted as well; no text is kept that is too large for an outline.
+    The first keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text and
+    its outline are wanted as well, unless it is too large for one.
     """
 
     start: int
@@ -81,10 +76,7 @@ class Window:
     lines: list[Line] = field(default_factory=list)
 
     def take(self, text: str, first: int, last: int) -> None:
-        r"""Take the next piece of a text, which begins somewhere in line `first`.
-
-        It ends in line `last`, and its lines end with `\n` only.
-        """
+        r"""Take the next piece, with `\n` alone as end, from within line `first` to `last`."""
         end = self.start + self.count
         if first < end and last >= self.start:
             pieces = text.split("\n")
@@ -97,12 +89,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The facts about a whole text, and the `lines` of the window.
+    """The facts about a whole text, as contract read has them, and the `lines` of the window.
 
-    `path` starts at the root. `source` is `disk` or `buffer`, and `mtime_ms` None for a file that
-    is not on the disk. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`. An empty text has no line;
-    one that ends with a newline has an empty last line (read 1). `text` is all of it, and
-    `outline` the outline, if they are wanted and known.
+    `path` starts at the root, and `mtime_ms` is None for a file that is not on the disk. `text` is
+    all of it, and `outline` the outline, if they are wanted and known.
     """
 
     path: str
@@ -184,7 +174,7 @@ def _opened(path: str, context: Context, stack: ExitStack) -> _Source:
     descriptor, status = stack.enter_context(place.opened())
     stream = FileIO(descriptor, closefd=False)
     if not status.st_size and stream.read(1):
-        raise NotAFile("it is a file of the kernel, and has no size", kind="kernel-file")
+        raise NotAFile("kernel-file", "it is a file of the kernel, and has no size")
     origin, coding = Keyword("disk"), context.codings.get(relative, "")
     return _Source(relative, origin, status.st_size, mtime_ms, coding, stream, context)
 

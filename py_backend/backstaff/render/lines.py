@@ -7,14 +7,10 @@ from itertools import accumulate, islice, takewhile
 from backstaff.render.names import word
 from backstaff.result import Note
 
-LEAST = 64
-"""The lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`."""
-MAX_NOTE = 1000
-"""Maximum number of bytes of a note: a path in it can have thousands."""
-EXAMPLES, MAX_EXAMPLES = 5, 500
-"""Maximum number of examples in a note, and of their bytes in all."""
-MAX_CALL, CALL_SHARE = 500, 4
-"""Maximum number of bytes of another call's name, and one in this many of the limit."""
+LEAST = 64  # the lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`
+MAX_NOTE = 1000  # bytes of a note: a path in it can have thousands
+EXAMPLES, MAX_EXAMPLES = 5, 500  # examples in a note, and of their bytes in all
+MAX_CALL, CALL_SHARE = 500, 4  # bytes of another call's name, and one in this many of the limit
 
 
 def size(text: str) -> int:
@@ -35,8 +31,7 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
 def cut(head: str, rows: Sequence[str], end: Callable[[int], str], limit: int) -> tuple[str, int]:
     """Return `head`, the first of `rows` and an end in `limit` bytes, and the number of rows.
 
-    `end` makes the end from that number. `head` and the end stay whole, even if they alone take
-    more than `limit` bytes.
+    `end` makes the end from that number. `head` and the end stay whole, whatever their size.
     """
 
     def text(shown: int) -> str:
@@ -80,10 +75,7 @@ def omitted(things: str, limit: int, remedy: str = "") -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return the first lines of `text` that fit into `limit` bytes, and `[cut to 500 bytes]`.
-
-    If no line fits, that is the beginning of the first. The limit is at least `LEAST`.
-    """
+    """Return the first lines of `text`, or a part of one, that fit, and `[cut to 500 bytes]`."""
     limit = max(limit, LEAST)
     if size(text) <= limit:
         return text
@@ -114,10 +106,7 @@ def bracketed(notes: Iterable[Note | str]) -> str:
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:
-    """Return the first `most` of `words` and how many of `count` remain.
-
-    For example `src/a.c src/b.c and 3 more`, or "" if the first word has no room.
-    """
+    """Return some of `words`, as `src/a.c src/b.c and 3 more`; "" if the first has no room."""
     first = list(islice(words, most))
     shown = fitting(map(size, first), MAX_EXAMPLES)
     more = f" and {count - shown} more" if count > shown else ""
@@ -131,10 +120,7 @@ def paths_in_a_note(paths: Sequence[str], end: str = "") -> str:
 
 
 def all_files(path: str, limit: int, named: Callable[[str], str]) -> str | None:
-    """Return the call of workspace/search_files that lists all files below `path`, page by page.
-
-    It is None if it takes too much of the `limit`, or if the reader has no such tool (`named`).
-    """
+    """Return the call of workspace/search_files for all files below `path`, if there is room."""
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": "**", "kind": "glob", "include_ignored": True}
     call = f"{(name := named('workspace/search_files'))} {json.dumps(arguments)}"

@@ -33,15 +33,13 @@ _HIDDEN = (
     f"(?<!{_EMOJI})\ufe0f|(?<!{_EMOJI})(?<!{_EMOJI}\ufe0f)\u200d"
     f"|(?![\ufe0f\u200d\t\n\xa0\u2000-\u200a\u202f\u3000])[{_INVISIBLE}]"
 )
-_ESCAPED = f"[{_INVISIBLE}]"
-_UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
+_ESCAPED, _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}]", f"[{_INVISIBLE}']"
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """A surrogate that stands for no undecodable byte of a file name."""
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
 """Characters that drive a terminal, or change the direction of the text behind them. Only these
 stand as escapes in the text of a file: an agent that edits it needs all others as they are."""
-MAX_ECHO = 200
-"""Maximum number of characters of an argument in a message."""
+MAX_ECHO = 200  # characters of an argument in a message
 _compiled = cache(re.compile)
 """Compiles at the first use: each of these takes a millisecond, and few answers need one."""
 
@@ -68,7 +66,7 @@ def show_all(names: Sequence[str]) -> Sequence[str]:
 def quote(text: str, most: int | None = MAX_ECHO) -> str:
     """Return an argument as messages echo it: 'as given', or a JSON string literal.
 
-    After `most` characters `…` stands for the rest; None keeps all, so that a reader can copy it.
+    After `most` characters `…` stands for the rest; None keeps all, for a reader who copies it.
     """
     if most is not None and len(text) > most:
         text = text[:most] + "…"
@@ -76,10 +74,7 @@ def quote(text: str, most: int | None = MAX_ECHO) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` of several lines with escapes for everything invisible except blanks.
-
-    The joiners within an emoji stay. Elsewhere they could carry a hidden message.
-    """
+    """Return `text` with escapes for what is invisible, except blanks and joiners in an emoji."""
     return _compiled(_HIDDEN).sub(escaped, text)
 
 

@@ -4,10 +4,7 @@ _UNITS = ((1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB"))
 
 
 def show_size(size: int) -> str:
-    """Return `size` bytes in KB (the smallest unit), MB, GB or TB with a decimal, rounded half up.
-
-    1280 is "1.3 KB", 307 is "0.3 KB", 0 is "0.0 KB" (Agent-Q list_directory, usage examples).
-    """
+    """Return `size` bytes with a decimal, rounded half up: 1280 is "1.3 KB", the smallest unit."""
     divisor, unit = 1 << 10, "KB"
     if size >= 1 << 20:
         divisor, unit = next(pair for pair in _UNITS if size >= pair[0])

@@ -18,11 +18,12 @@ from backstaff import __version__
 from backstaff.arguments import Nil, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
+from backstaff.render.lines import size
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.streams import MAX_REQUEST_BYTES, READ_BYTES
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
-from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
+from backstaff.wire.lisp import ESCAPED, PLAIN, Message, Unreadable
 from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
@@ -41,11 +42,8 @@ class Connection:
 
     def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
         """Answer with `send`, which writes whole frames and may be called by any thread."""
-        self._workers = workers
-        self._server = server
-        self._send = send
-        self._frames = FrameReader()
-        self._dialect: Dialect = PLAIN
+        self._workers, self._server, self._send = workers, server, send
+        self._frames, self._dialect = FrameReader(), PLAIN
         self._answers = bytearray()  # of the reading thread to one piece, to be sent at once
         self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
@@ -122,11 +120,10 @@ class Connection:
             else:
                 self._reply(uid, "return", failure(name, error).fields())
             return
-        self._workers.submit(
-            RunningCall(
-                uid=uid, call=call, server=self._server, encode=self._encoded, send=self._send
-            )
+        run = RunningCall(
+            uid=uid, call=call, server=self._server, encode=self._encoded, send=self._send
         )
+        self._workers.submit(run)
 
     def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
         try:
@@ -138,15 +135,10 @@ class Connection:
             self._reply(uid, "return-error", problem.message)
 
     def _encoded(self, running: RunningCall, reply: Reply) -> bytes:
-        """Return the frame of `reply`.
-
-        A reply that no frame can hold, text and data together, is made again with a limit in
-        proportion: 20 MB become at most 15. If that is not enough, an error names its size.
-        """
+        """Return the frame of `reply`; one that is too long is made again, shorter, or fails."""
         body = self._written(running, reply)
         if len(body) >= MAX_FRAME_BYTES and reply.ok:
-            text = len(reply.text.encode(errors="replace"))
-            limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
+            limit = size(reply.text) * MAX_FRAME_BYTES // len(body) * 9 // 10
             call = replace(running.call, max_output_bytes=limit)
             body = self._written(running, self._server.run(call, running.cancelled))
         if len(body) >= MAX_FRAME_BYTES:
@@ -181,8 +173,7 @@ class Connection:
 
     def _hello(self, raw: object = None) -> object:
         options, _ = decode(_HELLO, raw)
-        wanted = options["protocol"]
-        if wanted not in (None, PROTOCOL):
+        if (wanted := options["protocol"]) not in (None, PROTOCOL):
             message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted}"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         self._dialect = ESCAPED if options["escapes"] else PLAIN
@@ -200,12 +191,9 @@ class Connection:
 
     def _signatures(self) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
-        tools = self._server.registry.by_id
+        tools, form = self._server.registry.by_id, "ARGUMENTS &optional CONTEXT"
         names = {name: name for name in tools} | self._server.registry.aliases
         return [
             *([Symbol(name), spec, words] for name, (spec, words, _) in self._methods.items()),
-            *(
-                [Symbol(name), "ARGUMENTS &optional CONTEXT", tools[tool].description]
-                for name, tool in names.items()
-            ),
+            *([Symbol(name), form, tools[tool].description] for name, tool in names.items()),
         ]

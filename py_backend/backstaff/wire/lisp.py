@@ -71,12 +71,11 @@ def read(body: bytes) -> Message:
     text = _OCTAL_OR_OTHER.sub(_without_octal, body.decode("utf-8", "surrogateescape"))
     try:
         parsed = _value(sexpdata.parse(text))
-    except RecursionError:
-        raise Unreadable("the request nests too deep") from None
     except Unreadable:
         raise
     except Exception as error:  # sexpdata has no error of its own: five kinds were seen
-        raise Unreadable("the request is no readable Lisp") from error
+        problem = "nests too deep" if isinstance(error, RecursionError) else "is no readable Lisp"
+        raise Unreadable(f"the request {problem}") from error
     match parsed:
         case [[Symbol(name=kind), int() as uid, *rest]] if uid == uid_of(body):
             return Message(kind, uid, rest)

@@ -70,18 +70,13 @@ class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
             connection.close()
             return
         if len(silent) == MAX_SILENT:
-            oldest = next(iter(silent))
-            del silent[oldest]
+            silent.pop(oldest := next(iter(silent)))
             oldest.close()
         silent[connection] = address
 
 
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
-    """Whether the peer of the IPv4 loopback `connection` runs as this process's user.
-
-    Its end must still be open: for a closed one the table has 0, which is root. Without a `table`
-    (not on Linux) the answer is True.
-    """
+    """Whether the peer, which has not closed its end, runs as this user; True without a `table`."""
     try:
         lines = table.read_text("ascii").splitlines()
     except OSError:
@@ -93,12 +88,9 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
         )
     except OSError:  # it has hung up
         return False
-    peers = [
-        (fields[_STATE], int(fields[_UID]))
-        for fields in map(str.split, lines[1:])
-        if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
-    ]
-    return peers == [(_ESTABLISHED, os.getuid())]
+    rows = [row for row in map(str.split, lines[1:]) if row[_LOCAL : _REMOTE + 1] == [there, here]]
+    # For an end that is closed the table has the user 0, which is root.
+    return [(row[_STATE], row[_UID]) for row in rows] == [(_ESTABLISHED, str(os.getuid()))]
 
 
 def serve(server: Server) -> int:

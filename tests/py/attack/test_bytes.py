@@ -10,7 +10,7 @@ import pytest
 
 from backstaff.arguments import MAX_ITEMS, Parameter, ParameterType
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.server import MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS, Reply
+from backstaff.server import MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS, Reply, failure
 from tests.py import servers
 from tests.py.attack.attackers import BUG, PATH_NAMES, TOOLS, random_arguments
 from tests.py.attack.figures import MINUTES, tally
@@ -182,11 +182,10 @@ def test_call_that_is_given_up_keeps_within_its_budget(tree: Plant) -> None:
 
     server = servers.server_at(tree({}), registry_of(fail=fail))  # type: ignore[arg-type]  # it only fails
     context = {"max_output_bytes": 100}
+    given_up = failure("test/fail", ToolError(ErrorCode.BUSY, "words " * 900))
     for reply in (
         server.call("test/fail", None, context),
-        server.fail(
-            server.prepare("test/fail", None, context), ToolError(ErrorCode.BUSY, "words " * 900)
-        ),
+        server.fitting(given_up, server.prepare("test/fail", None, context)),
     ):
         assert len(reply.text.encode()) <= 100
         assert reply.text.startswith("Error: words words")

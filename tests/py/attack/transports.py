@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from unittest.mock import patch
 
 from backstaff.errors import ErrorCode
 from backstaff.registry import Registry
@@ -33,8 +34,7 @@ class Attacked(Protocol):
 class OverMcp:
     """The same server, whose replies come out of an MCP connection.
 
-    A client of MCP gets texts alone, and chooses only one value of the context: their length, when
-    it starts the server.
+    A client of MCP gets texts alone, and chooses no value of the context; their limit is patched.
     """
 
     server: Server
@@ -45,13 +45,10 @@ class OverMcp:
     ) -> Reply:
         """Return the reply of a tool."""
         limits = [v for v in (context or {}).values() if type(v) is int]
-        session = Session(
-            self.server,
-            max_output_bytes=min(limits, default=WHOLE),
-            workers=self.workers,
-        )
+        session = Session(self.server, workers=self.workers)
         asked = {"name": self.server.registry.model_name(tool_id), "arguments": arguments}
-        answer = session.ask("tools/call", asked)
+        with patch("backstaff.mcp.connection.MODEL_TEXT_BYTES", min(limits, default=WHOLE)):
+            answer = session.ask("tools/call", asked)
         if "error" in answer:
             code, said = ErrorCode.UNKNOWN_TOOL, answer["error"]["message"]
             return Reply(tool="", text=f"Error: {said}", error={"code": code, "message": said})

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from backstaff.mcp.connection import STATELESS_VERSION, Connection, ServedTools
+from backstaff.mcp.connection import STATELESS_VERSION, Connection
 from backstaff.server import Server
 from backstaff.workers import Workers
 from tests.py.epc import ISOLATED, Client
@@ -48,13 +48,12 @@ class Session:
         server: Server,
         tools: Sequence[str] | None = None,
         workers: Workers | None = None,
-        **offer: Any,  # noqa: ANN401
+        problem: str = "",
     ) -> None:
-        """Offer `tools` of `server`, by default all; `offer` are more fields of `ServedTools`."""
+        """Offer `tools` of `server`, by default all."""
         self.sent: SimpleQueue[bytes] = SimpleQueue()
         ids = list(server.registry.by_id) if tools is None else tools
-        offered = ServedTools(**{"tools": ids, "max_output_bytes": 24_576, **offer})
-        self.connection = Connection(server, offered, self.sent.put, workers or Workers())
+        self.connection = Connection(server, ids, problem, self.sent.put, workers or Workers())
 
     def say(self, *messages: object) -> None:
         """Send `messages`, each on a line of its own."""

@@ -285,12 +285,6 @@ def test_root_outside_of_projects_has_to_be_named(
         assert not client.tool("tree", here)["isError"]
 
 
-def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:
-    client = serve("--root", str(tree({"f": "word\n" * 50_000})), "--max-output-bytes", "2000")
-    said = text(client.tool("read_file", {"path": "f", "max_lines": 500}))
-    assert 1000 < len(said) <= 2000
-
-
 def test_settings_and_log_are_those_of_the_other_transport(
     tree: Plant, folder: Path, serve: Serve
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import deque
 
 import pytest
 
@@ -28,7 +29,7 @@ def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let one text take too long: the process for it does not get enough time to start."""
     ordinary = outlines.next_outline
 
-    def hurried(jobs: outlines.Jobs, matchers: regexp.Matchers, limit: float) -> Outline:
+    def hurried(jobs: deque[regexp.Asked], matchers: regexp.Matchers, limit: float) -> Outline:
         is_bad = BAD.encode() in jobs[0].job.texts.values()
         return ordinary(jobs, matchers, 0.001 if is_bad else limit)
 

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
+from backstaff.errors import NotADirectory, NotAFile, NotFound, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.fs.entry import Kind, entries_in, lstat_or_none
-from backstaff.fs.file import Content, not_a_file, read
+from backstaff.fs.file import Content, read
 from backstaff.fs.root import Place, Root, components
 from backstaff.fs.stamps import Stamp, is_young, stamp_of
 from backstaff.render.lines import plural
@@ -116,7 +116,7 @@ class Directory(NamedTuple):
             return place.path_as_directory + file, read(file, place.directory, most)
         with root.resolve(relative) as found:
             if found.kind is not Kind.FILE:
-                raise not_a_file(found.kind)
+                raise NotAFile(found.kind)
             root.judge(found.relative, relative)
             return found.path, read(found.name, found.directory, most)
 
