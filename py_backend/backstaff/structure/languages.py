@@ -248,7 +248,6 @@ LANGUAGES: dict[str, Language] = {
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
 _BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}
-_FIRST_LINE = re.compile(r"#!.*|.*-\*-.*-\*-")
 
 
 def language_of(path: str, text: str) -> str:
@@ -261,6 +260,6 @@ def language_of(path: str, text: str) -> str:
         return "cpp"
     if known or stem:
         return known
-    found = _FIRST_LINE.match(text, 0, 200)
+    found = re.match(r"#!.*|.*-\*-.*-\*-", text[:200])
     words = re.findall(r"[a-z+-]+", found[0].lower()) if found else ()
     return next((_BY_MODE[word] for word in words if word in _BY_MODE), "")
