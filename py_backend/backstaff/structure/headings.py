@@ -14,7 +14,7 @@ HEADINGS = {
     rf"|(?![ \t>\-*#|`])(?P<over>.++)(?=\n(?P<under>=|-)(?P=under)*+{_END})",
     "org": r"(?P<mark>\*++) (?P<title>.*+)",
     "rst": rf"(?:(?P<over>{_ADORNMENT.format(2)})\n)?(?!{_ADORNMENT.format(3)})"
-    rf"(?P<title>(?!\s*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
+    rf"(?P<title>(?![^\S\n]*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
 }
 """Patterns for a heading, and for what has none."""
 

@@ -135,7 +135,7 @@ class Walk:
 
     def _by_braces(self, budget: Budget) -> None:  # noqa: C901  # a call for each line takes long
         language, stack, bodies = self.language, self.stack, self.code.bodies
-        likely, count = iter(self._likely()), len(bodies)
+        likely, rule, count = iter(self._likely()), language.rule, len(bodies)
         at, looked_at, upcoming, last = -1, 0, -1, -1
         while (at := at + 1) < count:
             if not (body := bodies[at]):
@@ -162,7 +162,7 @@ class Walk:
             body = body[:LONGEST]
             if language.bare and body[-1] == "=" and at + 1 < count:
                 body = f"{body} {bodies[at + 1]}"  # a function may begin there
-            if (found := language.rule(body)) or language.anonymous:
+            if (found := rule(body)) or language.anonymous:
                 self._take(at, body, found)
                 at, last = max(at, self.beyond - 1), -1
 
