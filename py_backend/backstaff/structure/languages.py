@@ -176,7 +176,7 @@ LANGUAGES: dict[str, Language] = {
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
-        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
+        words=r"class~ struct~ interface~ enum~ record~ namespace~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+", above=r"\[",
         anonymous=False, local=True, long=((r'""("++)', r'""\1', ""),
               *((mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')), BLOCK)),
