@@ -1,13 +1,14 @@
 """The code of a text: its comments and strings are hidden, and its braces have partners."""
 
 import re
-from itertools import accumulate, repeat
-from operator import add
+from itertools import accumulate
 
 from backstaff.structure.language import Language, finder
 
 MAX_UNCLOSED = 40
 """Maximum number of tokens without an end in a text. Each is looked for in all of it."""
+_STRINGS = [f'"{"_" * (width - 2)}"'[:width] for width in range(100)]
+"""Hidden strings by their widths."""
 
 
 class Code:
@@ -25,7 +26,7 @@ class Code:
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
         self.bodies = [*map(str.strip, self.lines)]
-        self.starts = [*accumulate(map(add, map(len, self.lines), repeat(1)), initial=0)]
+        self.starts = [*accumulate([len(line) + 1 for line in self.lines], initial=0)]
         self.closing: dict[int, int] = {}
         """The places of braces, each with that of its partner."""
         find, unclosed = self.text.find, list[int]()
@@ -49,7 +50,9 @@ class Code:
             for found in language.tokens(text, place, limit):
                 start, end = found.span()
                 if not (kind := found.lastgroup):  # a string on one line, as most are
-                    parts += text[place:start], f'"{"_" * (end - start - 2)}"'[: end - start]
+                    width = end - start
+                    hidden = _STRINGS[width] if width < len(_STRINGS) else f'"{"_" * (width - 2)}"'
+                    parts += text[place:start], hidden
                     place = end
                     continue
                 if is_long := (kind := kind[0]) in "hl":
@@ -94,8 +97,7 @@ class Code:
 
     def _here_documents(self, start: int, line_end: int) -> int:
         """Return the end of the here-documents that begin on the line from `start` on; or -1."""
-        after = -1
-        begun = finder(self.language.here_document)
+        after, begun = -1, finder(self.language.here_document)
         for found in begun(self.source, start, min(line_end, start + 1000)):
             word = re.escape(re.sub(r"[\\\"']", "", found["word"]).strip())
             blanks = "" if found["indented"] is None else "[ \t]*+"

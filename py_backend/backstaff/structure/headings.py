@@ -14,7 +14,7 @@ HEADINGS = {
     rf"|(?![ \t>\-*#|`])(?P<over>.++)(?=\n(?P<under>=|-)(?P=under)*+{_END})",
     "org": r"(?P<mark>\*++) (?P<title>.*+)",
     "rst": rf"(?:(?P<over>{_ADORNMENT.format(2)})\n)?(?!{_ADORNMENT.format(3)})"
-    rf"(?P<title>(?!\s*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
+    rf"(?P<title>(?![^\S\n]*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
 }
 """Patterns for a heading, and for what has none."""
 
@@ -27,8 +27,7 @@ def sections(text: str, language: str) -> list[Block]:
         level, start, name = 0, len(text), ""
         if found:
             mark, title, over = found["mark"], found["title"], found.groupdict().get("over")
-            title = over if title is None else title
-            if title is None:
+            if (title := over if title is None else title) is None:
                 continue
             title = title.rstrip()[:LONGEST]
             if language == "rst":  # a style has a level by the order in which the styles come
@@ -39,8 +38,7 @@ def sections(text: str, language: str) -> list[Block]:
             else:
                 level = len(mark) if mark else 1 + (found["under"] == "-")
             start = found.start("title" if language == "rst" else 0)
-            name = title.strip()
-            name = name.rstrip("#").rstrip() if language == "markdown" else name
+            name = title.strip().rstrip("#" if language == "markdown" else "").rstrip()
         last = number + text[place:start].rstrip().count("\n")
         number, place = number + text.count("\n", place, start), start
         while above and above[-1].indent >= level:

@@ -19,6 +19,7 @@ CONTAINERS = frozenset(
 )
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
+Find = Callable[..., Iterator[re.Match[str]]]
 MODIFIERS = (
     r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
     r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
@@ -57,7 +58,7 @@ class Language:
     modes: str = ""
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
-    attributes: str = ""
+    attributes: str = "(?!)"
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
     """Patterns, of which one matches in each line with a keyword; `~` stands for a blank. A line
@@ -90,7 +91,7 @@ class Language:
     """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
-    above: str = ""
+    above: str = "(?!)"
     """A pattern for the beginning of further lines that belong to the definition below."""
     no_body: str = ""
     """A pattern for a kind and what stands before a brace of it that begins a type or a value."""
@@ -101,10 +102,14 @@ class Language:
     def rule(self) -> Match:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        attributes = self.attributes or "(?!)"
         calls = r"(?![\w$]++(?:\.[\w$.]*+[(,;]|\(\"))" * self.bare
-        before = rf"{calls}(?:(?:{_MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
+        before = rf"{calls}(?:(?:{_MODIFIERS})\s++(?!{not_after})|(?:{self.attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
+
+    @cached_property
+    def finders(self) -> list[Find]:
+        """Find `words`."""
+        return [finder(word.replace("~", " ")) for word in self.words.split()]
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
         """Return a pattern for the end, with a group, of the token `found` begins; or escapes."""
@@ -113,7 +118,7 @@ class Language:
         return re.compile(f"{escape}|{end}()" if escape else f"{end}()", re.DOTALL)
 
     @cached_property
-    def tokens(self) -> Callable[..., Iterator[re.Match[str]]]:
+    def tokens(self) -> Find:
         """Finds the tokens that hide brackets and words.
 
         The name of its last group begins with `c` for a comment, with `h` for the mark of a
@@ -121,17 +126,16 @@ class Language:
         follows. One without a group is a string or the like on one line. Each alternative begins
         with a character, because `re` finds these many times faster.
         """
-        long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.long)}
-        single = {begin: escape for begin, _, escape in self.long if len(begin) == 1}
+        begins = [begin for begin, _, _ in self.long]
         parts = [
             self.opaque,
-            *(mark for mark, begin in long.items() if begin not in single),
-            *(rf"{q}[^{q}\\\n]*+(?:\\.[^{q}\\\n]*+)*{q}?" for q in self.quotes if q not in single),
+            *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins) if len(begin) > 1),
+            *(rf"{q}[^{q}\\\n]*+(?:\\.[^{q}\\\n]*+)*{q}?" for q in self.quotes if q not in begins),
             *(
-                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]{{1,99}}+){{0,99}}{q}"
-                for q, escape in single.items()
+                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]{{1,99}}+){{0,99}}{q}|{q}(?P<l{at}>)"
+                for at, (q, _, escape) in enumerate(self.long)
+                if len(q) == 1
             ),
-            *(mark for mark, begin in long.items() if begin in single),
             *(
                 rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
                 for at, mark in enumerate(self.comments)
@@ -148,6 +152,6 @@ def matcher(pattern: str) -> Match:
 
 
 @cache
-def finder(pattern: str) -> Callable[..., Iterator[re.Match[str]]]:
+def finder(pattern: str) -> Find:
     """Return the function that finds `pattern`, in which `$` is the end of a line."""
     return re.compile(pattern, re.MULTILINE).finditer

@@ -176,7 +176,7 @@ LANGUAGES: dict[str, Language] = {
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
-        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
+        words=r"class~ struct~ interface~ enum~ record~ namespace~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+", above=r"\[",
         anonymous=False, local=True, long=((r'""("++)', r'""\1', ""),
               *((mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')), BLOCK)),
@@ -248,7 +248,6 @@ LANGUAGES: dict[str, Language] = {
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
 _BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}
-_FIRST_LINE = re.compile(r"#!.*|.*-\*-.*-\*-")
 
 
 def language_of(path: str, text: str) -> str:
@@ -261,6 +260,6 @@ def language_of(path: str, text: str) -> str:
         return "cpp"
     if known or stem:
         return known
-    found = _FIRST_LINE.match(text, 0, 200)
+    found = re.match(r"#!.*|.*-\*-.*-\*-", text[:200])
     words = re.findall(r"[a-z+-]+", found[0].lower()) if found else ()
     return next((_BY_MODE[word] for word in words if word in _BY_MODE), "")

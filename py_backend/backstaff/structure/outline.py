@@ -76,11 +76,9 @@ class Outline:
 
     def named(self, symbol: str) -> list[Definition]:
         """Return the definitions whose qualified name is `symbol` or ends with it, part by part."""
-        parts = names_in(symbol)
-        ends = (one for one in self.definitions if names_in(one.qualified)[-len(parts) :] == parts)
-        return [one for one in ends if parts] or [
-            one for one in self.definitions if symbol in (one.name, one.qualified)
-        ]
+        parts, every = names_in(symbol) or [symbol], self.definitions
+        ends = [one for one in every if names_in(one.qualified)[-len(parts) :] == parts]
+        return ends or [one for one in every if symbol in (one.name, one.qualified)]
 
 
 def names_in(symbol: str) -> list[str]:
@@ -93,28 +91,26 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     if not (language := language_of(path, text)):
         return None
     text = text.removeprefix("\ufeff")
-    facts = LANGUAGES[language]
     if language in HEADINGS:
         return Outline(language, _definitions(sections(text, language), ()))
-    walk = Walk(text, facts)
+    walk = Walk(text, LANGUAGES[language])
     found = _definitions(walk.run(budget), walk.code.bodies)
     return Outline(language, found, comments=walk.comments())
 
 
 def _definitions(found: Sequence[Block], lines: Sequence[str]) -> list[Definition]:
-    result: list[Definition] = []
-    open_ones: list[int] = []  # the numbers of those around a line
+    result, parent = list[Definition](), -1
     for number, block in enumerate(found):
-        while open_ones and found[open_ones[-1]].last < block.line:
-            open_ones.pop()
-        parent = open_ones[-1] if open_ones else -1
+        while parent >= 0 and found[parent].last < block.line:
+            parent = result[parent].parent
         is_impl = block.kind == "impl"  # a method of Go is in its receiver
         name = (is_impl and block.owner) or block.name
-        around = (not is_impl and block.owner) or (result[parent].qualified if open_ones else "")
+        around = (not is_impl and block.owner) or (result[parent].qualified if parent >= 0 else "")
         qualified = f"{around}.{name}" if around else name
-        at = block.line, block.first, block.last, len(open_ones), parent
+        depth = result[parent].depth + 1 if parent >= 0 else 0
+        at = block.line, block.first, block.last, depth, parent
         above = "\n".join(lines[block.first - 1 : block.line])
         is_test = ("est" in above or "F" in above or "B" in above) and bool(_TEST.search(above))
         result.append(Definition(block.name, block.kind, *at, qualified, block.text, is_test))
-        open_ones.append(number)
+        parent = number
     return result

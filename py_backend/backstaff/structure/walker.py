@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.code import Code
-from backstaff.structure.language import CONTAINERS, LONGEST, Language, finder, matcher
+from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.languages import PARENTHESES
 
 STRIDE = 1000
@@ -26,7 +26,7 @@ _PLAIN, _EQUALS = r"[^][(){};\n=]*+", r"=(?:(?<=[=!<>]=)|(?<![=!<>]=)(?==))(?!>)
 _NO_SIGNS = rf"{_PLAIN}(?:(?:\([^][(){{}}\n]*+\)|{_EQUALS}){_PLAIN})*"
 """A part of a head without signs; `(a, b)`, `==` and `<=` are none."""
 _SIGN = r"[][){};\n]|\((?![^][(){}\n]*+\))|=>|=(?<![=!<>]=)(?!=)"
-_SIGNS = [re.compile(f"{_NO_SIGNS}(?:{begin}{_SIGN})") for begin in (r"\n\s*+\{|", "")]
+_FIRST, _NEXT = (matcher(f"{_NO_SIGNS}(?:{begin}{_SIGN})") for begin in (r"\n\s*+\{|", ""))
 """The first sign in a head, which may be a brace below, and the next one."""
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
@@ -43,6 +43,8 @@ _NO_NAMES = frozenset(
     " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
+_STATEMENTS = ("if ", "for ", "return ", "await ", "import ", "case ", "try ")
+"""The most frequent beginnings of lines in functions that define nothing."""
 _TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
 """A type alone on the line above a name."""
 _OPERATOR = re.compile(r"operator(?<!\woperator)(?!\w)(.*+)")
@@ -89,8 +91,9 @@ class Walk:
     def __init__(self, text: str, language: Language) -> None:
         self.lines, self.language = text.split("\n"), language
         self.code = Code(text, language)
-        self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
-        self.is_attribute = matcher("|".join(filter(None, (language.above, language.attributes))))
+        self.text_end = len(self.code.text.rstrip())
+        self.stack = [Block("", "", 0, len(self.lines), "")]  # all of the text
+        self.is_attribute = matcher(f"{language.above}|{language.attributes}")
         self.no_body, self.goes_on = matcher(language.no_body), matcher(language.goes_on)
         self.holders = _HOLDERS[language.bare]
         self.found, self.beyond = list[Block](), 0
@@ -103,60 +106,65 @@ class Walk:
 
     def comments(self) -> list[tuple[int, int]]:
         """Return the first and the last line of each run of comments and docstrings."""
-        first, last = [0], [-1]
+        result, end = list[tuple[int, int]](), -1
+        lines, bodies = self.code.lines, enumerate(self.code.bodies)
         marks = "\"'\0" if not self.language.end else ""  # no brackets: a string is a docstring
-        for at in [at for at, body in enumerate(self.code.bodies) if not body or body[0] in marks]:
-            mark, goes_on = self.code.lines[at][:1], at == last[-1]
-            if (goes_on and mark in ("\0", "\f")) or (mark != "\0" and self.lines[at].strip()):
-                if not goes_on:
-                    first.append(at + 1)
-                    last.append(0)
-                last[-1] = at + 1
-        return [*zip(first, last, strict=True)][1:]
+        for at in [at for at, one in bodies if (marks and one[0] in marks if one else lines[at])]:
+            mark = lines[at][0]
+            if (at == end and mark in "\0\f") or (mark != "\0" and self.lines[at].strip()):
+                first = result.pop()[0] if at == end else at + 1
+                result.append((first, end := at + 1))
+        return result
 
     def _likely(self) -> Sequence[int]:
         """Return the lines that may begin a definition, all without `words`; one is behind them."""
         code, language, starts = self.code, self.language, self.code.starts
         if not language.words:
             return range(len(starts))
-        find = (finder(word.replace("~", " ")) for word in language.words.split())
-        lines = {bisect_right(starts, one.start()) - 1 for each in find for one in each(code.text)}
+        found = (one for each in language.finders for one in each(code.text))
+        lines = {bisect_right(starts, one.start()) - 1 for one in found}
         if ends := language.ends:
-            ended = [(at, body) for at, body in enumerate(code.bodies) if body and body[-1] in ends]
-            ended = [one for one in ended if one[1][0] not in ")}.{" and one[1][:3] != "if "]
-            lines.update(at for at, body in ended if "(" in body or not body.endswith((",", "= {")))
-        return sorted({len(starts) - 1, *lines})
+            lines |= {
+                at
+                for at, body in enumerate(code.bodies)
+                if body and body[-1] in ends and body[0] not in ")}.{"
+                if not body.startswith(_STATEMENTS)
+                if "(" in body or not body.endswith((",", "= {"))
+            }
+        return [*sorted(lines), len(starts) - 1]
 
     def _by_braces(self, budget: Budget) -> None:  # noqa: C901  # a call for each line takes long
-        code, language, stack = self.code, self.language, self.stack
-        bodies, starts, likely = code.bodies, code.starts, self._likely()
-        at, looked_at, next_likely, end = 0, 0, 0, -1
-        while at < len(bodies):
+        language, stack, bodies = self.language, self.stack, self.code.bodies
+        likely, rule, count = iter(self._likely()), language.rule, len(bodies)
+        at, looked_at, upcoming, last = -1, 0, -1, -1
+        while (at := at + 1) < count:
             if not (body := bodies[at]):
-                at += 1
                 continue
             if at >= looked_at:
                 budget.check()
                 looked_at = at + STRIDE
-            if starts[at] > end:
-                while starts[at] > stack[-1].end:
+            if at >= last:
+                while at >= stack[-1].last:
                     stack.pop()
-                top, end = stack[-1], stack[-1].end
+                top, last = stack[-1], stack[-1].last
                 is_holder = language.shape and top.kind in self.holders
-            while likely[next_likely] < at:
-                next_likely += 1
-            if at != likely[next_likely]:
+            while upcoming < at:
+                upcoming = next(likely)
+            if at != upcoming:
                 if is_holder:
                     may_be_one = "(" in body or body[-1] == "{" != body
                     if not may_be_one or (language.of_c and body[-1] == ";" and "{" not in body):
-                        at += 1
                         continue
                 elif top.name or not top.line:
                     # Most lines stand in the midst of a function, and define nothing.
-                    at = likely[next_likely]
-                    at = at if starts[at] <= end else bisect_right(starts, end)
+                    at = min(upcoming, last) - 1
                     continue
-            at, end = self._take(at, body), -1
+            body = body[:LONGEST]
+            if language.bare and body[-1] == "=" and at + 1 < count:
+                body = f"{body} {bodies[at + 1]}"  # a function may begin there
+            if (found := rule(body)) or language.anonymous:
+                self._take(at, body, found)
+                at, last = max(at, self.beyond - 1), -1
 
     def _by_indentation(self, budget: Budget) -> None:
         code, stack, last, likely = self.code, self.stack, 0, {*self._likely()}
@@ -169,15 +177,15 @@ class Walk:
             above, last, indent, is_over = last, at, self._indent(at), False
             while not is_over and indent <= (top := stack[-1]).indent:
                 if body[0] == "\0" or (
-                    body[0] in "\"'<" and code.lines[at : at + 2][-1].startswith("\0")
+                    body[0] in "\"'<" and code.lines[at : at + 2][-1][:1] == "\0"
                 ):
                     break  # a string that goes on over lines may stand anywhere
                 ends = indent == top.indent and bool(is_end(body))
                 is_over = ends or (indent == top.indent and bool(goes_on(body)))
                 if ends or not is_over:
                     stack.pop().last = (at if ends else above) + 1
-            if at in likely and not is_over:
-                self._take(at, body)
+            if at in likely and not is_over and (found := self.language.rule(body[:LONGEST])):
+                self._take(at, body, found)
         for block in stack:
             block.last = block.last or last + 1
 
@@ -188,19 +196,18 @@ class Walk:
         return len(line[: min(first, LONGEST)].expandtabs()) if line[0] == "\t" else first
 
     # A definition begins in one of four ways, and ends in one of two.
-    def _take(self, at: int, body: str) -> int:  # noqa: C901
-        """Put what `body`, line `at`, defines on the stack; return the next line to look at."""
-        language, code, owner, body = self.language, self.code, self.stack[-1], body[:LONGEST]
-        if language.bare and body[-1] == "=" and at + 1 < len(code.bodies):
-            body = f"{body} {code.bodies[at + 1]}"  # a function may begin there
-        kind, name, is_known, needs_body, begin = "", "", False, False, 0
-        if (found := language.rule(body)) and found.lastgroup == "shape":
+    def _take(self, at: int, body: str, found: re.Match[str] | None) -> None:  # noqa: C901
+        """Put what `body`, line `at`, defines on the stack, if any; a rule has `found` it."""
+        language, code, owner = self.language, self.code, self.stack[-1]
+        kind, name, about, is_known, needs_body, begin = "", "", "", False, False, 0
+        if found and found.lastgroup == "shape":
             kind, name = self._shaped(at, body, begin := found.start("shape"), found["shape"])
             is_known = bool(name)
             needs_body = language.of_c or owner.kind not in self.holders
         elif found:
             kind, name = found.group((group := found.lastindex or 0) - 1, group)
             is_known, begin = name != "(" or not owner.kind, found.start(group)
+            about = ("owner" in found.re.groupindex and found["owner"]) or ""
             needs_body = kind.startswith(_TYPES) if language.of_c else language.bare and not kind
             if found.lastgroup == "group":
                 kind, is_known = "type", owner.kind == "type" and not owner.name
@@ -208,21 +215,19 @@ class Walk:
             is_known = owner.kind == "enum" or ("new " in body and body[:-1].rstrip()[-1:] == ")")
             kind, name, begin = "class", "", len(body) - 1
         if not is_known:
-            return at + 1
+            return
         indent, line, own = self._indent(at), code.lines[at], self.lines[at]
         if len(line) == len(own):
             own = own[: len(line.rstrip())]
             if '"' in name:
                 name = own[(start := line.find(name)) : start + len(name)]
         name = "" if name == "(" else name.strip()
-        about = (found and "owner" in found.re.groupindex and found["owner"]) or ""
         block = Block(name, kind or "function", at + 1, 0, own.strip(), about, indent=indent)
         if language.end == "{":
             place = code.starts[at] + line.find(body[0]) + begin
             if not self._extend(block, at, indent, place) and needs_body:
-                return max(at + 1, self.beyond)
-            is_long = block.opened >= code.starts[at + 1]
-            if is_long and (language.of_c or kind in CONTAINERS):  # else a parameter may be one
+                return
+            if language.of_c or kind in CONTAINERS:  # else a parameter may be one
                 self.beyond = max(self.beyond, bisect_right(code.starts, block.opened) - 1)
             if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                 block.name = named[1]
@@ -230,7 +235,6 @@ class Walk:
         block.first = self._first_line(at, indent, owner)
         self.found.append(block)
         self.stack.append(block)
-        return max(at + 1, self.beyond)
 
     def _shaped(self, at: int, body: str, begin: int, name: str) -> tuple[str, str]:
         """Return the kind and the name of the function without a keyword; none if it is none."""
@@ -253,16 +257,28 @@ class Walk:
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
         """Find the end of `block`, whose head goes on at `place`; return True if it has a body."""
         code, text, bodies, no_body = self.code, self.code.text, self.code.bodies, self.no_body
-        start, left, depth, is_value, is_over = place, MAX_HEAD, 0, False, False
-        while not is_over and (found := _SIGNS[place > start].match(text, place)):
+        start, left, depth, is_value, is_over, sign_at = place, MAX_HEAD, 0, False, False, _FIRST
+        while not is_over and (found := sign_at(text, place)):
             sign = text[(place := found.end() - 1)]
             if sign == "{":
                 before = text[max(start, place - LONGEST_NAME) : place].rstrip()
-                may_be_body = before[-1:] == ")" or not no_body(f"{block.kind} {before}")
-                if may_be_body and not (depth or is_value):
+                is_body = not (depth or is_value)
+                if is_body and (before[-1:] == ")" or not no_body(f"{block.kind} {before}")):
                     block.opened, block.end = place, code.closing.get(place, len(text))
                     return True
                 place = code.closing.get(place, len(text))
+            elif sign == "\n":
+                left -= 1
+                is_over = not left or place >= self.text_end
+                if not left and code.starts[line + MAX_HEAD] > place:
+                    self.beyond = line + MAX_HEAD  # it has jumped over no braces
+                if not (is_over or depth):
+                    at = bisect_right(code.starts, place)
+                    while not bodies[at]:
+                        at += 1
+                    if bodies[at][0] not in _HEADS and self._indent(at) <= indent:
+                        more = self.goes_on(bodies[at])
+                        is_over = not more or block.kind in more[0]  # it is another constructor
             elif sign in "([":
                 if place == start and not block.name:  # of Go: `type (`
                     block.opened, block.end = place, text.find("\n)", place) + 1 or len(text)
@@ -273,21 +289,10 @@ class Walk:
                 is_over = depth < 0  # it belongs to a bracket around the head
             elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
-            elif sign == "\n":
-                left -= 1
-                below = at = bisect_right(code.starts, place)
-                while at < len(bodies) and not bodies[at]:
-                    at += 1
-                is_over = not left or at == len(bodies)
-                if not (is_over or depth or bodies[at][0] in _HEADS or self._indent(at) > indent):
-                    more = self.goes_on(bodies[at])
-                    is_over = not more or block.kind in more[0]  # it is another constructor
-                if not left and below - line <= MAX_HEAD:  # it has jumped over no braces
-                    self.beyond = below
             elif not depth:  # `=` or `=>`; else it is in a type
                 is_value = sign == ">" or block.kind in _VALUES
                 block.opened = place if is_value else -1
-            place += 1
+            place, sign_at = place + 1, _NEXT
         block.end = place - 2 if is_over else len(text) - 1
         while block.end > start and text[block.end] in " \n\t\0":
             block.end -= 1
@@ -300,16 +305,13 @@ class Walk:
         lowest = max(owner.line, before if before <= line else 0)
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line - 1, lowest - 1, -1):
-            body = code.bodies[at]
-            if body[:1] == "\0":
-                continue
-            if not body:  # a comment, or the end
+            if not (body := code.bodies[at]):  # a comment, or the end
                 if code.lines[at][:1] != "\f" and not self.lines[at].strip():
                     break
                 first = first if within else at + 1
+            elif body[0] == "\0":
                 continue
-            deep = self._indent(at)
-            if deep == indent and self.is_attribute(body[:LONGEST]):
+            elif (deep := self._indent(at)) == indent and self.is_attribute(body[:LONGEST]):
                 first, within = at + 1, False
             # A decorator ends with its arguments, but `}` alone ends another definition.
             elif (deep == indent and body[0] in "})]" and body.strip("};")) or (
@@ -347,9 +349,8 @@ def _typed_name(text: str, owner: str, above: str, *, of_c: bool) -> str:
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")
-    is_typed = len(words) > 1 or last == owner
+    is_typed = len(words) > 1 or last == owner or words[0][0] in "*&" or "::" in name
     if of_c and not is_typed and words[0].isidentifier() and words[0].isupper():
         return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
-    is_typed = is_typed or words[0][0] in "*&" or "::" in name
     is_typed = is_typed or (above[-1:] not in ";{}:," and bool(_TYPE.match(above)))
     return name if is_typed and last.isidentifier() else ""

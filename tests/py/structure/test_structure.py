@@ -73,6 +73,10 @@ def test_org_has_its_headings_as_definitions() -> None:
     ]
 
 
+def test_blank_line_above_an_adornment_is_no_heading_of_rst() -> None:
+    assert names(outlined("a.rst", "  \n====\n\nAb\n==\n")) == ["Ab"]
+
+
 def test_language_without_facts_of_its_own_is_found_by_common_words() -> None:
     found = [
         (one.qualified, one.line, one.last_line) for one in of_fixture("tricky.scala").definitions
