@@ -10,7 +10,7 @@ were made, on the same with their tests and documents, on 10 others, and on 6 mo
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
@@ -119,7 +119,7 @@ def with_places(
     words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
     meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
     best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
-    for one in made.definitions if made else ():
+    for one in (*(made.definitions if made else ()), *_constants(text, question)):
         score = words.score(one)
         is_same = id(one) in meant or (question.is_name and one.name in question.identifiers)
         gain = SAME_NAME if is_same else IN_QUESTION * (one.name in question.identifiers)
@@ -130,6 +130,26 @@ def with_places(
     nearest = nsmallest(PLACES, scored, key=lambda pair: (pair[0], pair[1].line))
     places = [Place(one, *words.best_line(one)) for _, one in nearest]
     return Worthy(worthy.hits, worthy.score + share(worthy.hits.path) * score, places)
+
+
+def _constants(text: str, question: Question) -> Iterator[Definition]:
+    """Yield the constants that the question names, which no outline has: `MAX_SIZE = 3`.
+
+    Those with a small letter stand at the start of their line, because others may be variables.
+    """
+    for name in map(re.escape, filter(text.__contains__, question.identifiers)):
+        indent = "[ \t]*" if name.isupper() else ""
+        words = r"(?:[\w.:<>\[\]*&]+[ \t]+){0,5}"
+        found = re.search(
+            rf"^{indent}(?:#[ \t]*define[ \t]+{name}\b|\(def\w+[ \t]+{name}[ \t]"
+            rf"|{words}{name}[ \t]*(?::[^=\n]*)?=(?![=>])).*",
+            text,
+            re.MULTILINE,
+        )
+        if found:
+            line = text.count("\n", 0, found.start()) + 1
+            own = found[0].strip()
+            yield Definition(name, "constant", line, line, line, 0, -1, name, own, is_test=False)
 
 
 class _Words:

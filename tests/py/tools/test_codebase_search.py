@@ -93,6 +93,24 @@ def test_stems_are_marked_and_an_identifier_is_looked_for_whole(tree: Plant) -> 
 # ---------------------------------------------------------------------------- the order (rule 3)
 
 
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "MAX_SIZE: int = 30"),
+        ("A.java", "    public static final int MAX_SIZE = 3;"),
+        ("a.c", "#define MAX_SIZE 3"),
+        ("a.ts", "export const MAX_SIZE = 3"),
+        ("a.el", "(defconst MAX_SIZE 3)"),
+    ],
+)
+def test_constant_that_is_named_comes_first(tree: Plant, path: str, line: str) -> None:
+    users = {f"b{n}{path[1:]}": "use(MAX_SIZE)\nif x == MAX_SIZE: y\n" * 9 for n in range(9)}
+    reply = ask(tree(users | {path: f"x\n{line}\n" + "filler text\n" * 99}), "MAX_SIZE")
+    best = data_of(reply)["files"][0]
+    assert best["path"] == path
+    assert (best["definitions"][0]["kind"], best["definitions"][0]["line"]) == ("constant", 2)
+
+
 def test_sources_stand_before_tests_and_documents(tree: Plant) -> None:
     found = paths(ask(tree(PROJECT), "how is a connection drained on close"))
     assert found[0] == "src/connection.py"
