@@ -15,6 +15,7 @@ from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import (
     MAX_BYTES,
+    RAW,
     UNDECIDED,
     Change,
     Changes,
@@ -137,13 +138,13 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         sees, states = "attributes", [base, target]
     else:
         states = ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff")]
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     question = partial(repository.start, *words, *states, sees=sees)
     if base == target:
         return Comparison(tree, below, context, {}, question, iter(()))
     parts = _parts(question(*repository.below(below)).pieces())
-    files = tree.parsed(next(parts), disk=target is None)
+    files = tree.parsed(next(parts))
     files = decided(tree, files, gitlinks_of(tree, below) if target is None else {})
     if target is None:
         _put_buffers(tree, base, files, buffers)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
-from stat import S_IFDIR, S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -19,7 +18,7 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.git import Repository, Sees, find_repository, is_within
 from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
@@ -27,15 +26,18 @@ MAX_BYTES = 4 << 20
 LINK, GITLINK = 0o120000, 0o160000
 MAX_NESTED = 16
 """Maximum number of submodules within each other: each level holds some directories open."""
-_CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
-"""Git's words for a conflict, by the bits of the stages that there are."""
-_MODULES = ".gitmodules"
-_SUBMODULES = (
-    *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
-    r"^submodule\..*\.(path|ignore)$",
-)
+RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
+_TRACKED = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+_FIELDS = {"1": 9, "2": 10, "u": 11}
+"""The numbers of fields of git's lines: of a change, of a renamed file, and of a conflict."""
 # Git prints the line of the branch alone, because it sees no file and no index.
 _BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+_GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
+"""Matches a submodule in the index, of a conflict ours.
+
+Git does not compare an entry without "H" or "M", as after --skip-worktree.
+"""
+_MODULES = ".gitmodules"
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
@@ -69,7 +71,7 @@ class Change:
     @property
     def is_submodule(self) -> bool:
         """Whether it is a change of a submodule alone."""
-        return {S_IFMT(side.mode) for side in (self.old, self.new) if side} == {GITLINK}
+        return {side.mode for side in (self.old, self.new) if side} == {GITLINK}
 
 
 UNDECIDED = Change("?", None, None, origin="disk")
@@ -115,16 +117,16 @@ class WorkTree:
             raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
         return path.removeprefix(self.inside)
 
-    def listing(self, *sections: str) -> list[str]:
-        """Git's words for a list of changes, with renames by the first of the `sections`."""
+    def renames(self, *sections: str) -> list[str]:
+        """Git's options for renames, each by the first of the `sections` of settings with it."""
         values, words = self.repository.values, list[str]()
         for name in ("renames", "renamelimit"):
             keys = [key for section in sections if (key := f"{section}.{name}") in values]
             words += ["-c", f"diff.{name}={values[keys[0]]}"] if keys else []
-        return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
+        return words
 
-    def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
-        """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
+    def parsed(self, listed: bytes) -> Changes:
+        """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
         changes: Changes = {}
         parts = iter(os.fsdecode(listed).split("\0")[:-1])
         for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
@@ -137,7 +139,7 @@ class WorkTree:
             )
             path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
-                origin = "disk" if disk and new and not new.oid else ""
+                origin = "disk" if new and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)
         return changes
 
@@ -165,7 +167,7 @@ class WorkTree:
             with self.base.root.directory(parent or ".") as place:
                 if place.relative != (parent or "."):
                     return None  # a link on the way leads elsewhere
-                if S_IFMT(mode) == LINK:
+                if mode == LINK:
                     with suppress(OSError):  # with core.symlinks=false, a file has its target
                         return os.fsencode(HANDLES.readlink(name, place.directory))
                 content = read(name, place.directory, MAX_BYTES)
@@ -195,11 +197,10 @@ class WorkTree:
 def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
     repository = find_repository(start, budget)
-    names = [] if start.relative == "." else start.relative.split("/")
-    within, inside = len(names) - repository.inside.count("/"), ""
-    if within < 0:
-        inside = "/".join(start.root.components[within:]) + "/"
-    with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
+    root, top = start.root.path, repository.top.path
+    is_below = is_within(top, root)
+    inside = "" if is_below else os.path.relpath(root, top) + "/"
+    with start.root.directory(top if is_below else root) as base:
         yield WorkTree(base, replace(repository, inside=inside))
 
 
@@ -228,73 +229,49 @@ class Status(NamedTuple):
 def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
-    # Else git compares the files with another time once more, by other attributes.
-    words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
-    words.append("--ita-invisible-in-index")
+    renames = tree.renames("status", "diff")
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
     is_whole = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
-    files = ["ls-files", "-z", "-v", "--modified", "--unmerged", "--killed", *repository.excludes]
-    files += ["--others"] * untracked_counts
-    files += ["--directory", "--no-empty-directory"] * (not is_whole)
+    others = ["--others", *repository.excludes]
+    others += ["--directory", "--no-empty-directory"] * (not is_whole)
     questions: list[tuple[Sequence[str], Sees]] = [
-        ([*words, "--cached", tree.head, *below], "files"),
-        ([*files, *below], "files"),
         (_BRANCH, "references"),
+        ([*renames, *RAW, "--ita-invisible-in-index", "--cached", tree.head, *below], "files"),
+        ([*renames, *_TRACKED, *below], "files"),
+        (["ls-files", "-z", *others, *below], "files"),
     ]
-    told, listed, branch = repository.answers(  # all at the same time
-        repository.start(*question, sees=sees) for question, sees in questions
+    branch, cached, tracked, *listed = repository.answers(  # all at the same time
+        repository.start(*words, sees=sees) for words, sees in questions[: 3 + untracked_counts]
     )
-    staged, untracked, stages = tree.parsed(told), list[str](), dict[str, int]()
-    changed, is_sure = Changes(), True
-    # Such as "? new", or "C 100644 6d3c... 0\ta.py".
-    for line in repository.budget.checked(os.fsdecode(listed).split("\0")[:-1]):
-        facts, _, path = line.partition(" " if line[0] in "?K" else "\t")
-        (letter, *index), path = facts.split(" "), tree.from_base(path)
-        if letter == "?":
-            untracked.append(path)
-        elif letter == "K":  # a link, perhaps to a directory with the same files
-            is_sure = False
-        elif letter == "M":
-            stages[path] = stages.get(path, 0) | 1 << int(index[2]) - 1
-        elif letter == "C" and path not in stages:  # "c" if it counts as unchanged
-            changed[path] = _changed(tree, path, Side(int(index[0], 8), index[1]))
-            is_sure &= changed[path] is not UNDECIDED
-    if not is_sure:
-        known = tree.parsed(repository.ask(*words, *below, sees="files"), disk=True)
-        # Git lists a file "U" also beside a conflict that it looks for copies in, and files that
-        # have another time but the same content.
-        known = {p: one for p, one in known.items() if p in changed or one.letter == "D"}
-        changed = {p: one for p, one in known.items() if p not in stages and one.letter != "U"}
+    # Git finds no HEAD here if the references are in a table: so it compares with the commit, too.
+    staged, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
+    lines = iter(os.fsdecode(tracked).split("\0")[:-1])
+    for line in lines:  # such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py"
+        kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
+        path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
+        if kind == "u":
+            conflicts[path] = letters
+        elif letters[1] != ".":
+            new = Side(int(facts[3], 8), "") if letters[1] != "D" else None
+            old = Side(int(facts[2], 8), facts[5])
+            changed[path] = Change(letters[1], old, new, source, origin="disk" if new else "")
     changed = decided(tree, changed, gitlinks_of(tree), untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
     rows = list[Row]()
-    for path in in_order({**staged, **changed, **stages}):
-        sides = [one for one in (staged.get(path), changed.get(path)) if one is not UNDECIDED]
-        letters = "".join(one.letter if one else " " for one in sides).ljust(2)
-        letters = _CONFLICTS[stages[path]] if path in stages else letters
+    for path in in_order({**staged, **changed, **conflicts}):
+        sides = staged.get(path), changed.get(path)
+        letters = "".join(one.letter if one else " " for one in sides).replace("?", " ")
+        letters = conflicts.get(path, letters)
         source = next((one.source for one in sides if one and one.source), "")
         rows += [Row(letters, path, source)] if letters.strip() else []
-    rows += (Row("??", path) for path in in_order(untracked))
-    lines = [os.fsdecode(branch.strip())]
+    untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
+    rows += (Row("??", path) for path in in_order(repository.budget.checked(untracked)))
+    raw = [os.fsdecode(branch.strip())]
     for letters, path, source in rows:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
         text = " -> ".join(quoted(tree.inside + name, blanks=True) for name in names)
-        lines.append(f"{letters} {text}")
-    return Status("\n".join(lines) + "\n", rows, undecided)
-
-
-def _changed(tree: WorkTree, path: str, old: Side) -> Change:
-    """The change of a file that is `old` in the index; `UNDECIDED` if git has to tell it."""
-    try:
-        kind = S_IFMT(HANDLES.lstat(path, tree.base.directory).st_mode)
-    except OSError as error:
-        kind = 0 if isinstance(error, FileNotFoundError) else -1
-    is_same = kind == (S_IFDIR if old.mode == GITLINK else S_IFMT(old.mode))
-    if old.oid == tree.oid(b"") or (kind and not is_same):  # as after `git add --intent-to-add`
-        return UNDECIDED
-    if not kind:
-        return Change("D", old, None)
-    return Change("M", old, Side(old.mode, ""), origin="disk")
+        raw.append(f"{letters} {text}")
+    return Status("\n".join(raw) + "\n", rows, undecided)
 
 
 def decided(
@@ -329,13 +306,8 @@ def gitlinks_of(tree: WorkTree, below: str = "") -> dict[str, str]:
     if not tree.repository.has_gitlinks:
         return {}
     words = ("ls-files", "-z", "-v", "--stage", *tree.repository.below(below))
-    entries = (entry.partition("\t")[::2] for entry in tree.repository.entries(*words))
-    return {
-        path.removeprefix(tree.inside): facts.split(" ")[2]
-        for facts, path in entries
-        # Git does not compare an entry without "H" or "M", as after --skip-worktree.
-        if facts.startswith(("H 160000 ", "M 160000 ")) and facts[-1] in "02"
-    }
+    told = os.fsdecode(tree.repository.ask(*words, sees="files"))
+    return {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
 
 
 def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
@@ -346,14 +318,13 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     """
     if not submodules:
         return {}
-    if tree.inside or not os.path.lexists(f"{tree.repository.top}/{_MODULES}"):
-        rules = tree.blobs([f":{_MODULES}"]).get(f":{_MODULES}")
-    else:
-        rules = tree.content(_MODULES, 0o100644)
-    told = tree.repository.ask(*_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    repository, is_there = tree.repository, os.path.lexists(f"{tree.repository.top}/{_MODULES}")
+    file = ("--file", _MODULES) if is_there else ("--blob", f":{_MODULES}")
+    words = ("config", "-z", *file, "--get-regexp", r"^submodule\..*\.(path|ignore)$")
+    told = repository.ask(*words, sees="files", fine=(0, 1, 3, 128))
     settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]
     values = dict(reversed(settings))  # the first of several counts
-    known = {**values, **tree.repository.values}
+    known = {**values, **repository.values}
     found = dict.fromkeys(submodules, known.get("diff.ignoresubmodules", ""))
     for key, place in reversed(values.items()):
         ignore = f"{key[:-5]}.ignore"
