@@ -175,7 +175,7 @@ class WorkTree:
             return None
         return content.head if content.whole else None
 
-    def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
+    def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
         if not wanted:
