@@ -21,7 +21,6 @@ from backstaff.changes.work_tree import (
     Side,
     WorkTree,
     decided,
-    gitlinks_of,
     in_order,
     quoted,
 )
@@ -63,10 +62,8 @@ class Comparison:
         for number, (path, change) in enumerate(files):
             if number % AT_ONCE == 0:
                 ahead = files[number : number + AT_ONCE]
-                oids = [one.new.oid for p, one in ahead if one.new and not self._hides(p)]
-                known = self.tree.blobs(oids)
-            new = known.get(change.new.oid) if change.new else None
-            yield path, change, self._patch(path, change, new)
+                known = self.tree.blobs(one.new.oid for p, one in ahead if not self._hides(p))
+            yield path, change, self._patch(path, change, known.get(change.new.oid))
 
     def _hides(self, path: str) -> bool:
         # Whoever shows the file that was asked for alone asks whether it may be.
@@ -83,13 +80,13 @@ class Comparison:
             new = change.texts[1] if change.texts else None
         elif text := self._by_git(f"a/{inside}{change.source or path}", f"b/{inside}{path}"):
             patch = patches.read(text)
-            if change.origin and change.new and patch.added is not None:
+            if change.origin and change.new.mode and patch.added is not None:
                 new = self.tree.content(path, change.new.mode)
                 if new is None or not patches.shows_only(text, new):
                     return "it is larger than 4 MiB, or it changed meanwhile: ask again"
         else:
             return self._why
-        if new is None or not change.old:
+        if new is None or not change.old.mode:
             return patch
         return patches.with_definitions(patch, path, new, budget)
 
@@ -134,8 +131,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
-    files = tree.parsed(next(parts))
-    files = decided(tree, files, gitlinks_of(tree, below) if target is None else {})
+    files = decided(tree, tree.parsed(next(parts)), below, on_disk=target is None)
     if target is None:
         _put_buffers(tree, base, files, buffers)
     repository.require_in_place()
@@ -161,24 +157,24 @@ def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str
     """Put the changes of the texts in `buffers` in place of those of their `files`."""
     start = f"{'' if base == INDEX else base}:{tree.inside}"
     olds = {path: files[path].old if path in files else Side(0, start + path) for path in buffers}
-    known = tree.blobs(old.oid for old in olds.values() if old)
+    known = tree.blobs(old.oid for old in olds.values())
     attributes = tree.attributes(buffers)
     for path, data in buffers.items():
         old, its = olds[path], attributes[path]
-        if path not in files and old and old.oid not in known:
+        if path not in files and old.oid not in known:
             continue  # git tracks no such file
         if tree.needs_program(its):
             files[path] = UNDECIDED
             continue
-        before = known.get(old.oid, b"") if old else b""
+        before = known.get(old.oid, b"")
         # As for git, line ends are converted if attributes or settings say so.
         converts = its["eol"] != "unspecified" or tree.repository.flag("core.autocrlf")
         converts = converts if its["text"] == "unspecified" else its["text"] != "unset"
         converts = converts and b"\r\n" not in before
         text = data.replace(b"\r\n", b"\n") if converts else data
-        change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), None)
-        side = change.new or change.old or Side(0o100644, "")
-        new, letter = Side(side.mode, tree.oid(text)), change.letter.replace("D", "M")
+        change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), Side())
+        mode, letter = change.new.mode or change.old.mode, change.letter.replace("D", "M")
+        new = Side(mode or 0o100644, tree.oid(text))
         if change.old == new and not change.source:
             files.pop(path, None)
         else:

@@ -108,8 +108,8 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
     """
     source, path = inside + (change.source or path), inside + path
     before, after = quoted(f"a/{source}"), quoted(f"b/{path}")
-    modes = [f"{side.mode:06o}" if side else "" for side in (change.old, change.new)]
-    oids = [side.oid if side else "0" * 7 for side in (change.old, change.new)]
+    modes = [f"{side.mode:06o}" if side.mode else "" for side in (change.old, change.new)]
+    oids = [side.oid or "0" * 7 for side in (change.old, change.new)]
     short = [oid[:7] for oid in oids]
     head = [f"diff --git {before} {after}"]
     if modes[0] != modes[1]:

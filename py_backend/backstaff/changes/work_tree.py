@@ -47,23 +47,23 @@ _ATTRIBUTES = ("filter", "working-tree-encoding", "text", "eol")
 
 
 class Side(NamedTuple):
-    """A file on one side of a comparison. The hash is "" where only the disk has the content."""
+    """A file on one side of a comparison: its mode, 0 for none, and its hash, "" on the disk."""
 
-    mode: int
-    oid: str
+    mode: int = 0
+    oid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A path that differs: git's letter, its two sides, None where it is not there.
+    """A path that differs: git's letter, and its two sides.
 
     `source` is the path before, of a renamed or copied file. `origin` says where the new text is:
     "disk", "buffer", or "" for git. `texts` are both, as git stores them, if it writes no patch.
     """
 
     letter: str
-    old: Side | None
-    new: Side | None
+    old: Side
+    new: Side
     source: str = ""
     origin: str = ""
     texts: tuple[bytes, bytes] | None = None
@@ -71,10 +71,10 @@ class Change:
     @property
     def is_submodule(self) -> bool:
         """Whether it is a change of a submodule alone."""
-        return {side.mode for side in (self.old, self.new) if side} == {GITLINK}
+        return {self.old.mode, self.new.mode} - {0} == {GITLINK}
 
 
-UNDECIDED = Change("?", None, None, origin="disk")
+UNDECIDED = Change("?", Side(), Side(), origin="disk")
 """The change of a file that cannot be compared."""
 Changes = dict[str, Change]
 """Changes by path from the base, in git's order."""
@@ -134,12 +134,12 @@ class WorkTree:
             *fields, letter = facts[1:].split(" ")
             source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
             old, new = (
-                Side(int(mode, 8), oid.strip("0") and oid) if int(mode, 8) else None
+                Side(int(mode, 8), oid.strip("0") and oid)
                 for mode, oid in zip(fields[:2], fields[2:], strict=True)
             )
             path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
-                origin = "disk" if new and not new.oid else ""
+                origin = "disk" if new.mode and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)
         return changes
 
@@ -252,10 +252,9 @@ def status_of(tree: WorkTree) -> Status:
         if kind == "u":
             conflicts[path] = letters
         elif letters[1] != ".":
-            new = Side(int(facts[3], 8), "") if letters[1] != "D" else None
-            old = Side(int(facts[2], 8), facts[5])
-            changed[path] = Change(letters[1], old, new, source, origin="disk" if new else "")
-    changed = decided(tree, changed, gitlinks_of(tree), untracked_counts=untracked_counts)
+            old, new = Side(int(facts[2], 8), facts[5]), Side(int(facts[3], 8))
+            changed[path] = Change(letters[1], old, new, source, "disk" if new.mode else "")
+    changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
     rows = list[Row]()
     for path in in_order({**staged, **changed, **conflicts}):
@@ -275,39 +274,38 @@ def status_of(tree: WorkTree) -> Status:
 
 
 def decided(
-    tree: WorkTree, changes: Changes, gitlinks: Mapping[str, str], *, untracked_counts: bool = False
+    tree: WorkTree,
+    changes: Changes,
+    below: str = "",
+    *,
+    on_disk: bool = True,
+    untracked_counts: bool = False,
 ) -> Changes:
     """The `changes` with those of submodules, and with paths that cannot be compared.
 
-    The submodules `gitlinks` are looked into. With `untracked_counts`, an untracked file there is a
-    change, too. Raises `Unanswered`.
+    If the change is `on_disk`, the submodules below a path are looked into. With
+    `untracked_counts`, an untracked file there is a change, too. Raises `Unanswered`.
     """
+    repository, gitlinks = tree.repository, dict[str, str]()
+    if on_disk and repository.has_gitlinks:
+        words = ("ls-files", "-z", "-v", "--stage", *repository.below(below))
+        told = os.fsdecode(repository.ask(*words, sees="files"))
+        gitlinks = {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
     ignored = _ignored(tree, {*gitlinks, *(p for p, one in changes.items() if one.is_submodule)})
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
     files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
     undecided = [path for path, its in tree.attributes(files).items() if tree.needs_program(its)]
     for path, oid in gitlinks.items():
-        if ignored[path] == "all":
-            continue
         ignore = ignored[path] or ("none" if untracked_counts else "untracked")
-        new = _submodule(tree, path, oid, ignore)
-        change = changes.get(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
+        new = oid if ignore == "all" else _submodule(tree, path, oid, ignore)
+        change = changes.pop(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
         if new is None:
             undecided.append(path)
-        elif change.is_submodule and change.new:
+        elif not (change.is_submodule and change.new.mode):
+            changes[path] = change
+        elif change.source or change.old.oid != new:
             changes[path] = replace(change, new=Side(GITLINK, new), origin="disk")
-            if change.old == changes[path].new:
-                del changes[path]
     return changes | dict.fromkeys(undecided, UNDECIDED)
-
-
-def gitlinks_of(tree: WorkTree, below: str = "") -> dict[str, str]:
-    """The submodules in the index below a path, each with its commit, of a conflict ours."""
-    if not tree.repository.has_gitlinks:
-        return {}
-    words = ("ls-files", "-z", "-v", "--stage", *tree.repository.below(below))
-    told = os.fsdecode(tree.repository.ask(*words, sees="files"))
-    return {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
 
 
 def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:

@@ -175,7 +175,7 @@ def _apply(
     listed = os.fsdecode(ask("-c", "core.quotePath=false", "ls-files", "--stage"))
     oids = {line.partition("\t")[2]: line.split(" ")[1] for line in listed.splitlines()}
     for path, one in files.items():
-        assert (quoted(path) in oids) == (one.new is not None)
+        assert (quoted(path) in oids) == bool(one.new.mode)
         # Git lists the hash of the index for a file that changed within the second of the index.
-        if one.new and not is_disk:
+        if one.new.mode and not is_disk:
             assert one.new.oid == oids[quoted(path)]
