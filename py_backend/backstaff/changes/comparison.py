@@ -5,7 +5,6 @@ The text of a buffer that is not saved stands for its file.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -32,9 +31,6 @@ AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 _REVERSED = ("-R", "--src-prefix=b/", "--dst-prefix=a/")
-_END_OF_LIST = re.compile(rb"(?<=\0)\0")
-_BOUNDARY = re.compile(rb"(?<=\n)(?=diff --|\* Unmerged path )")
-_BOUNDARY_BYTES = 20
 
 
 @dataclass(slots=True)
@@ -50,14 +46,14 @@ class Comparison:
     _came: dict[bytes, bytes] = field(default_factory=dict)
     _why: str = "git cannot read it"
 
-    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | str | None]]:
-        """Yield the files from the `first` on, each with its patch or the reason for none.
+    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch]]:
+        """Yield the files from the `first` on, each with its patch.
 
-        Without a `context`, no patch is made: None. Raises `DeadlineExceeded` and `Unanswered`.
+        Without a `context`, all are empty. Raises `DeadlineExceeded` and `Unanswered`.
         """
         files, known = list(self.files.items())[first:], dict[str, bytes]()
         if self.context is None:
-            yield from ((*one, None) for one in files)
+            yield from ((*one, Patch()) for one in files)
             return
         for number, (path, change) in enumerate(files):
             if number % AT_ONCE == 0:
@@ -69,12 +65,13 @@ class Comparison:
         # Whoever shows the file that was asked for alone asks whether it may be.
         return any(map(self.tree.base.hides, {path, self.files[path].source} - {"", self.below}))
 
-    def _patch(self, path: str, change: Change, new: bytes | None) -> Patch | str:
+    def _patch(self, path: str, change: Change, new: bytes | None) -> Patch:
         budget, inside = self.tree.repository.budget, self.tree.inside
         if self._hides(path):
-            return "it may hold secrets: a person has to allow it"
+            return Patch(missing="it may hold secrets: a person has to allow it")
         if change is UNDECIDED:
-            return "a filter or an encoding would have to run to compare it, or it cannot be read"
+            why = "a filter or an encoding would have to run to compare it, or it cannot be read"
+            return Patch(missing=why)
         if change.texts or change.is_submodule:
             patch = patches.made(change, inside, path, self.context or 0, budget)
             new = change.texts[1] if change.texts else None
@@ -83,9 +80,10 @@ class Comparison:
             if change.origin and change.new.mode and patch.added is not None:
                 new = self.tree.content(path, change.new.mode)
                 if new is None or not patches.shows_only(text, new):
-                    return "it is larger than 4 MiB, or it changed meanwhile: ask again"
+                    why = "it is larger than 4 MiB, or it changed meanwhile: ask again"
+                    return Patch(missing=why)
         else:
-            return self._why
+            return Patch(missing=self._why)
         if new is None or not change.old.mode:
             return patch
         return patches.with_definitions(patch, path, new, budget)
@@ -142,15 +140,13 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
 
 def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Git's list of the changes, and then its patches, one by one."""
-    left, at, boundary = bytearray(), 0, _END_OF_LIST
+    left, boundary = b"", b"\0\0"
     for piece in pieces:
         left += piece
-        while found := boundary.search(left, at):
-            yield bytes(left[: found.start()])
-            del left[: found.end()]
-            at, boundary = 0, _BOUNDARY
-        at = max(0, len(left) - _BOUNDARY_BYTES)
-    yield bytes(left)
+        while end := left.find(boundary) + 1:
+            yield left[:end]
+            left, boundary = left[end:].lstrip(b"\0"), b"\ndiff --git "
+    yield left
 
 
 def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]) -> None:

@@ -23,6 +23,8 @@ _HUNK = re.compile(rb"(?m)^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
 _UNCHANGED = re.compile(rb"(?m)^ ")
 _BINARY = re.compile(rb"(?m)^Binary files ")
+_CONFLICT = re.compile(rb"(?m)^\* Unmerged path .*\n")
+"""Matches git's line for a file in conflict, which stands between patches of others."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENDLESS = b"\\ No newline at end of file\n"
 
@@ -32,12 +34,14 @@ class Patch:
     """The patch of one file: its head and its hunks, and the numbers of lines added and removed.
 
     A binary file's has no numbers. That of a file of another type has a second head, in a hunk.
+    `missing` is the reason why there is no patch.
     """
 
-    head: bytes
+    head: bytes = b""
     hunks: Sequence[bytes] = ()
     added: int | None = None
     removed: int | None = None
+    missing: str = ""
 
     @property
     def text(self) -> bytes:
@@ -47,6 +51,7 @@ class Patch:
 
 def read(text: bytes) -> Patch:
     """The patch `text` of git's."""
+    text = _CONFLICT.sub(b"", text)
     if _BINARY.search(text):
         return Patch(text)
     head, *hunks = _AT_HUNK.split(text)

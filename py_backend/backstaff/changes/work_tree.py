@@ -24,8 +24,8 @@ from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-MAX_NESTED = 16
-"""Maximum number of submodules within each other: each level holds some directories open."""
+MAX_NESTED = 32
+"""Maximum number of directories around a submodule within another: each level holds some open."""
 RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
 _TRACKED = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
 _FIELDS = {"1": 9, "2": 10, "u": 11}
@@ -87,14 +87,10 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """A work tree. The `base` is its top, or the root of the call if the top is above that.
-
-    `nested` is the number of work trees around this submodule.
-    """
+    """A work tree. The `base` is its top, or the root of the call if the top is above that."""
 
     base: Place
     repository: Repository
-    nested: int = 0
 
     @property
     def inside(self) -> str:
@@ -338,7 +334,7 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
     too deep, a filter would decide, or git does not answer there: it was moved without git, or its
     `.git` file names a repository of the user's, whose state is not the project's.
     """
-    if tree.nested == MAX_NESTED:
+    if tree.base.prefix.count("/") >= MAX_NESTED:
         return None
     try:
         with (
@@ -347,13 +343,12 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
         ):
             if inner.base.path != place.path:  # it was not cloned: this is the repository around
                 return oid
-            head, status = inner.repository.head or oid, Status("", (), ())
-            if ignored != "dirty":
-                status = status_of(replace(inner, nested=tree.nested + 1))
+            head = inner.repository.head or oid
+            _, rows, undecided = status_of(inner) if ignored != "dirty" else ("", (), ())
     except Unanswered as error:
         return oid if error.why is NoGit.NO_WORK_TREE else None
     except PathError:
         return oid  # it is gone, or a file is in its place
-    if any(ignored == "none" or row.letters != "??" for row in status.rows):
+    if any(ignored == "none" or row.letters != "??" for row in rows):
         return f"{head}-dirty"
-    return None if status.undecided and head == oid else head
+    return None if undecided and head == oid else head

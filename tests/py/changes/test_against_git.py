@@ -15,7 +15,6 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes.comparison import INDEX, compared
-from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted, status_of
 from backstaff.fs.root import Root
 from backstaff.project import running_git
@@ -100,7 +99,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         return
     COUNTS["diffs"] += 1
     patches = found.patches(0)
-    mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
+    mine = b"".join(patch.text for _, _, patch in patches)
     if target is not None and _plain(mine) != _plain(theirs):
         # Git reads a file in place of its object if the time is the same, and attributes of files.
         nowhere = root.with_name("nowhere")
