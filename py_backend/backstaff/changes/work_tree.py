@@ -18,8 +18,8 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, Sees, find_repository, is_within
-from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
+from backstaff.project.git import Repository, find_repository, is_within
+from backstaff.project.running_git import QUIET, GitFailed, NoGit, RunningGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
@@ -127,12 +127,9 @@ class WorkTree:
         parts = iter(os.fsdecode(listed).split("\0")[:-1])
         for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
             path = next(parts)
-            *fields, letter = facts[1:].split(" ")
+            was, now, oid, new_oid, letter = facts[1:].split(" ")
             source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
-            old, new = (
-                Side(int(mode, 8), oid.strip("0") and oid)
-                for mode, oid in zip(fields[:2], fields[2:], strict=True)
-            )
+            old, new = Side(int(was, 8), oid), Side(int(now, 8), new_oid.strip("0") and new_oid)
             path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
                 origin = "disk" if new.mode and not new.oid else ""
@@ -225,22 +222,23 @@ class Status(NamedTuple):
 def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
+    staged = (*RAW, "--ita-invisible-in-index", "--cached", tree.head)
     renames = tree.renames("status", "diff")
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
-    is_whole = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
-    others = ["--others", *repository.excludes]
-    others += ["--directory", "--no-empty-directory"] * (not is_whole)
-    questions: list[tuple[Sequence[str], Sees]] = [
-        (_BRANCH, "references"),
-        ([*renames, *RAW, "--ita-invisible-in-index", "--cached", tree.head, *below], "files"),
-        ([*renames, *_TRACKED, *below], "files"),
-        (["ls-files", "-z", *others, *below], "files"),
-    ]
-    branch, cached, tracked, *listed = repository.answers(  # all at the same time
-        repository.start(*words, sees=sees) for words, sees in questions[: 3 + untracked_counts]
-    )
+    others = ["ls-files", "-z", "--others", *repository.excludes]
+    if repository.values.get("status.showuntrackedfiles", "").lower() != "all":
+        others += ["--directory", "--no-empty-directory"]
+
+    def gits() -> Iterator[RunningGit]:
+        yield repository.start(*_BRANCH, sees="references")
+        yield repository.start(*renames, *staged, *below, sees="files")
+        yield repository.start(*renames, *_TRACKED, *below, sees="files")
+        if untracked_counts:
+            yield repository.start(*others, *below, sees="files")
+
+    branch, cached, tracked, *listed = repository.answers(gits())  # all at the same time
     # Git finds no HEAD here if the references are in a table: so it compares with the commit, too.
-    staged, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
+    indexed, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
     for line in lines:  # such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py"
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
@@ -253,8 +251,8 @@ def status_of(tree: WorkTree) -> Status:
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
     rows = list[Row]()
-    for path in in_order({**staged, **changed, **conflicts}):
-        sides = staged.get(path), changed.get(path)
+    for path in in_order({**indexed, **changed, **conflicts}):
+        sides = indexed.get(path), changed.get(path)
         letters = "".join(one.letter if one else " " for one in sides).replace("?", " ")
         letters = conflicts.get(path, letters)
         source = next((one.source for one in sides if one and one.source), "")
@@ -317,13 +315,11 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     words = ("config", "-z", *file, "--get-regexp", r"^submodule\..*\.(path|ignore)$")
     told = repository.ask(*words, sees="files", fine=(0, 1, 3, 128))
     settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]
-    values = dict(reversed(settings))  # the first of several counts
-    known = {**values, **repository.values}
-    found = dict.fromkeys(submodules, known.get("diff.ignoresubmodules", ""))
+    values = {**dict(reversed(settings)), **repository.values}  # the first of several counts
+    found = dict.fromkeys(submodules, values.get("diff.ignoresubmodules", ""))
     for key, place in reversed(values.items()):
-        ignore = f"{key[:-5]}.ignore"
-        if key.endswith(".path") and ignore in known:
-            found[place.rstrip("/").removeprefix(tree.inside)] = known[ignore]
+        if key.endswith(".path") and (ignore := values.get(f"{key[:-5]}.ignore")):
+            found[place.rstrip("/").removeprefix(tree.inside)] = ignore
     return found
 
 
