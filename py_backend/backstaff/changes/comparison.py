@@ -44,22 +44,22 @@ class Comparison:
     coming: Iterator[tuple[bytes, Iterator[bytes]]]
     """The parts of the patch of each file, with their first line."""
     _came: dict[bytes, bytes] = field(default_factory=dict)
-    _why: str = "git cannot read it"
+    _why: str = "git writes no patch of it"
 
     def patches(self, first: int) -> Iterator[tuple[str, Change, Patch]]:
         """Yield the files from the `first` on, each with its patch.
 
         Without a `context`, all are empty. Raises `DeadlineExceeded` and `Unanswered`.
         """
-        files, known = list(self.files.items())[first:], dict[str, bytes]()
+        files = list(self.files.items())
         if self.context is None:
-            yield from ((*one, Patch()) for one in files)
+            yield from ((*one, Patch()) for one in files[first:])
             return
-        for number, (path, change) in enumerate(files):
-            if number % AT_ONCE == 0:
-                ahead = files[number : number + AT_ONCE]
-                known = self.tree.blobs(one.new.oid for p, one in ahead if not self._hides(p))
-            yield path, change, self._patch(path, change, known.get(change.new.oid))
+        for start in range(first, len(files), AT_ONCE):
+            some = files[start : start + AT_ONCE]
+            known = self.tree.blobs(one.new.oid for path, one in some if not self._hides(path))
+            for path, change in some:
+                yield path, change, self._patch(path, change, known.get(change.new.oid))
 
     def _hides(self, path: str) -> bool:
         # Whoever shows the file that was asked for alone asks whether it may be.
@@ -89,7 +89,7 @@ class Comparison:
         return patches.with_definitions(patch, path, new, budget)
 
     def _by_git(self, old: str, new: str) -> bytes:
-        """Git's patch of the file; empty if git ended at one that it cannot read."""
+        """Git's patch of the file; empty if it writes none, or ended at one that it cannot read."""
         head = os.fsencode(f"diff --git {quoted(old)} {quoted(new)}")
         try:
             while head not in self._came and (part := next(self.coming, None)):

@@ -240,7 +240,8 @@ def status_of(tree: WorkTree) -> Status:
     # Git finds no HEAD here if the references are in a table: so it compares with the commit, too.
     indexed, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
-    for line in lines:  # such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py"
+    for line in repository.budget.checked(lines):
+        # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
         path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
         if kind == "u":
