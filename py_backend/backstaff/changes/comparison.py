@@ -129,7 +129,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
-    files = decided(tree, tree.parsed(next(parts)), below, on_disk=target is None)
+    files = decided(tree, tree.parsed(next(parts)), below if target is None else None)
     if target is None:
         _put_buffers(tree, base, files, buffers)
     repository.require_in_place()

@@ -269,20 +269,15 @@ def status_of(tree: WorkTree) -> Status:
 
 
 def decided(
-    tree: WorkTree,
-    changes: Changes,
-    below: str = "",
-    *,
-    on_disk: bool = True,
-    untracked_counts: bool = False,
+    tree: WorkTree, changes: Changes, below: str | None = "", *, untracked_counts: bool = False
 ) -> Changes:
     """The `changes` with those of submodules, and with paths that cannot be compared.
 
-    If the change is `on_disk`, the submodules below a path are looked into. With
+    The submodules `below` a path are looked into; for None, there are no changes on the disk. With
     `untracked_counts`, an untracked file there is a change, too. Raises `Unanswered`.
     """
     repository, gitlinks = tree.repository, dict[str, str]()
-    if on_disk and repository.has_gitlinks:
+    if below is not None and repository.has_gitlinks:
         words = ("ls-files", "-z", "-v", "--stage", *repository.below(below))
         told = os.fsdecode(repository.ask(*words, sees="files"))
         gitlinks = {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
