@@ -5,113 +5,100 @@ The text of a buffer that is not saved stands for its file.
 """
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby, islice
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import (
     MAX_BYTES,
+    RAW,
     UNDECIDED,
     Change,
     Changes,
     Side,
     WorkTree,
     decided,
-    gitlinks_of,
     in_order,
     quoted,
 )
 from backstaff.project.git import Sees
-from backstaff.project.running_git import NoGit, RunningGit, Unanswered
+from backstaff.project.running_git import NoGit, Unanswered
 
 INDEX = "index"
 AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 _REVERSED = ("-R", "--src-prefix=b/", "--dst-prefix=a/")
-_END_OF_LIST = re.compile(rb"(?<=\0)\0")
-_BOUNDARY = re.compile(rb"(?<=\n)(?=diff --|\* Unmerged path )")
-_BOUNDARY_BYTES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Comparison:
-    """The files that differ at or below a path, in git's order.
-
-    The `question` starts git with more words, and its patches come with their first lines.
-    """
+    """The files that differ at or below a path, in git's order, and git's patches to come."""
 
     tree: WorkTree
     below: str
     context: int | None
     files: Changes
-    question: Callable[..., RunningGit]
-    parts: Iterator[tuple[bytes, Iterator[bytes]]]
+    coming: Iterator[tuple[bytes, Iterator[bytes]]]
+    """The parts of the patch of each file, with their first line."""
+    _came: dict[bytes, bytes] = field(default_factory=dict)
+    _why: str = "git writes no patch of it"
 
-    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | str | None]]:
-        """Yield the files from the `first` on, each with its patch or the reason for none.
+    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch]]:
+        """Yield the files from the `first` on, each with its patch.
 
-        Without a `context`, no patch is made: None. Raises `DeadlineExceeded` and `Unanswered`.
+        Without a `context`, all are empty. Raises `DeadlineExceeded` and `Unanswered`.
         """
-        files, waiting = list(self.files.items()), dict[bytes, bytes]()
-        known: Mapping[str, bytes] = {}
+        files = list(self.files.items())
         if self.context is None:
-            yield from ((*one, None) for one in files[first:])
+            yield from ((*one, Patch()) for one in files[first:])
             return
-        for number, (path, change) in enumerate(files):
-            text = b"" if change.texts else self._by_git(path, change.source or path, waiting)
-            if number < first:
-                continue
-            if (number - first) % AT_ONCE == 0:
-                ahead = files[number : number + AT_ONCE]
-                oids = [one.new.oid for p, one in ahead if one.new and not self._hides(p)]
-                known = self.tree.blobs(oids)
-            new = known.get(change.new.oid) if change.new else None
-            yield path, change, self._patch(path, change, text, new)
+        for start in range(first, len(files), AT_ONCE):
+            some = files[start : start + AT_ONCE]
+            known = self.tree.blobs(one.new.oid for path, one in some if not self._hides(path))
+            for path, change in some:
+                yield path, change, self._patch(path, change, known.get(change.new.oid))
 
     def _hides(self, path: str) -> bool:
         # Whoever shows the file that was asked for alone asks whether it may be.
         return any(map(self.tree.base.hides, {path, self.files[path].source} - {"", self.below}))
 
-    def _by_git(self, path: str, source: str, waiting: dict[bytes, bytes]) -> bytes:
-        """Git's patch of the file. Git ends at one that it cannot read, and is asked again."""
-        names = quoted(f"a/{self.tree.inside}{source}"), quoted(f"b/{self.tree.inside}{path}")
-        head = os.fsencode(f"diff --git {' '.join(names)}")
+    def _patch(self, path: str, change: Change, new: bytes | None) -> Patch:
+        budget, inside = self.tree.repository.budget, self.tree.inside
+        if self._hides(path):
+            return Patch(missing="it may hold secrets: a person has to allow it")
+        if change is UNDECIDED:
+            why = "a filter or an encoding would have to run to compare it, or it cannot be read"
+            return Patch(missing=why)
+        if change.texts or change.is_submodule:
+            patch = patches.made(change, inside, path, self.context or 0, budget)
+            new = change.texts[1] if change.texts else None
+        elif text := self._by_git(f"a/{inside}{change.source or path}", f"b/{inside}{path}"):
+            patch = patches.read(text)
+            if change.origin and change.new.mode and patch.added is not None:
+                new = self.tree.content(path, change.new.mode)
+                if new is None or not patches.shows_only(text, new):
+                    why = "it is larger than 4 MiB, or it changed meanwhile: ask again"
+                    return Patch(missing=why)
+        else:
+            return Patch(missing=self._why)
+        if new is None or not change.old.mode:
+            return patch
+        return patches.with_definitions(patch, path, new, budget)
+
+    def _by_git(self, old: str, new: str) -> bytes:
+        """Git's patch of the file; empty if it writes none, or ended at one that it cannot read."""
+        head = os.fsencode(f"diff --git {quoted(old)} {quoted(new)}")
         try:
-            while head not in waiting and (part := next(self.parts, None)):
-                waiting[part[0]] = b"".join(part[1])
-            if head not in waiting:
-                again = self.question(*self.tree.repository.below(*{path, source}))
-                waiting[head] = b"".join(islice(_parts(again.pieces()), 1, None))
+            while head not in self._came and (part := next(self.coming, None)):
+                self._came[part[0]] = b"".join(part[1])
         except Unanswered as error:
             if error.why is NoGit.SLOW:
                 raise
-        return waiting.pop(head, b"")
-
-    def _patch(self, path: str, change: Change, text: bytes, new: bytes | None) -> Patch | str:
-        budget = self.tree.repository.budget
-        if self._hides(path):
-            return "it may hold secrets: a person has to allow it"
-        if change is UNDECIDED:
-            return "a filter or an encoding would have to run to compare it, or it cannot be read"
-        if change.texts:
-            patch = patches.made(change, self.tree.inside, path, self.context or 0, budget)
-            new = change.texts[1]
-        elif text:
-            patch = patches.read(text)
-            if change.origin and change.new and patch.added is not None:
-                new = self.tree.content(path, change.new.mode)
-                if new is None or not patches.shows_only(text, new):
-                    return "it is larger than 4 MiB, or it changed meanwhile: ask again"
-        else:
-            return "git cannot read it"
-        if new is None or not change.old:
-            return patch
-        return patches.with_definitions(patch, path, new, budget)
+            self._why = f"for it or a file before it, {error.why}: ask for it alone"
+        return self._came.pop(head, b"")
 
 
 def compared(  # noqa: PLR0913  # the parameters of the tool
@@ -130,6 +117,8 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
     repository, base = tree.repository, base or tree.head
+    if base == target:
+        return Comparison(tree, below, context, {}, iter(()))
     sees: Sees = "index"  # if git had the files, it would read one in place of its object
     if target is None:
         sees, states = "files", ["--ours"] if base == INDEX else [base]
@@ -137,67 +126,51 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         sees, states = "attributes", [base, target]
     else:
         states = ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff")]
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
-    question = partial(repository.start, *words, *states, sees=sees)
-    if base == target:
-        return Comparison(tree, below, context, {}, question, iter(()))
-    parts = _parts(question(*repository.below(below)).pieces())
-    files = tree.parsed(next(parts), disk=target is None)
-    files = decided(tree, files, gitlinks_of(tree, below) if target is None else {})
+    parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
+    files = decided(tree, tree.parsed(next(parts)), below if target is None else None)
     if target is None:
         _put_buffers(tree, base, files, buffers)
-    for path, one in files.items():
-        if one.is_submodule:
-            files[path] = replace(one, texts=(_subproject(one.old), _subproject(one.new)))
-    files = {path: files[path] for path in in_order(files)}
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
-    by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
-    return Comparison(tree, below, context, files, question, by_head)
-
-
-def _subproject(side: Side | None) -> bytes:
-    """The text that git shows for a submodule."""
-    return os.fsencode(f"Subproject commit {side.oid}\n") if side else b""
+    coming = groupby(parts, lambda part: part.partition(b"\n")[0])
+    return Comparison(tree, below, context, {path: files[path] for path in in_order(files)}, coming)
 
 
 def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Git's list of the changes, and then its patches, one by one."""
-    left, at, boundary = bytearray(), 0, _END_OF_LIST
+    left, boundary = b"", b"\0\0"
     for piece in pieces:
         left += piece
-        while found := boundary.search(left, at):
-            yield bytes(left[: found.start()])
-            del left[: found.end()]
-            at, boundary = 0, _BOUNDARY
-        at = max(0, len(left) - _BOUNDARY_BYTES)
-    yield bytes(left)
+        while end := left.find(boundary) + 1:
+            yield left[:end]
+            left, boundary = left[end:].lstrip(b"\0"), b"\ndiff --git "
+    yield left
 
 
 def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]) -> None:
     """Put the changes of the texts in `buffers` in place of those of their `files`."""
-    start = ":" if base == INDEX else f"{base}:"
-    names, attributes = dict[str, str](), tree.attributes(buffers)
-    for path in buffers:
-        old = files[path].old if path in files else Side(0, f"{start}{tree.inside}{path}")
-        names[path] = old.oid if old else ""
-    known = tree.blobs(names.values())
+    start = f"{'' if base == INDEX else base}:{tree.inside}"
+    olds = {path: files[path].old if path in files else Side(0, start + path) for path in buffers}
+    known = tree.blobs(old.oid for old in olds.values())
+    attributes = tree.attributes(buffers)
     for path, data in buffers.items():
-        before, its = known.get(names[path], b""), attributes[path]
-        if path not in files and names[path] not in known:
+        old, its = olds[path], attributes[path]
+        if path not in files and old.oid not in known:
             continue  # git tracks no such file
         if tree.needs_program(its):
             files[path] = UNDECIDED
             continue
+        before = known.get(old.oid, b"")
         # As for git, line ends are converted if attributes or settings say so.
         converts = its["eol"] != "unspecified" or tree.repository.flag("core.autocrlf")
         converts = converts if its["text"] == "unspecified" else its["text"] != "unset"
         converts = converts and b"\r\n" not in before
         text = data.replace(b"\r\n", b"\n") if converts else data
-        change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), None)
-        side = change.new or change.old or Side(0o100644, "")
-        new, letter = Side(side.mode, tree.oid(text)), change.letter.replace("D", "M")
+        change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), Side())
+        mode, letter = change.new.mode or change.old.mode, change.letter.replace("D", "M")
+        new = Side(mode or 0o100644, tree.oid(text))
         if change.old == new and not change.source:
             files.pop(path, None)
         else:

@@ -4,11 +4,12 @@ Git reads a file on the disk by its path, which others can swap meanwhile. So it
 only if the root's own descriptors find each of its new lines in the file, too (`shows_only`).
 """
 
-import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import Match, SequenceMatcher
 
 from backstaff.budget import Budget
 from backstaff.changes.work_tree import Change, quoted
@@ -22,6 +23,8 @@ _HUNK = re.compile(rb"(?m)^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
 _UNCHANGED = re.compile(rb"(?m)^ ")
 _BINARY = re.compile(rb"(?m)^Binary files ")
+_CONFLICT = re.compile(rb"(?m)^\* Unmerged path .*\n")
+"""Matches git's line for a file in conflict, which stands between patches of others."""
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENDLESS = b"\\ No newline at end of file\n"
 
@@ -31,12 +34,14 @@ class Patch:
     """The patch of one file: its head and its hunks, and the numbers of lines added and removed.
 
     A binary file's has no numbers. That of a file of another type has a second head, in a hunk.
+    `missing` is the reason why there is no patch.
     """
 
-    head: bytes
+    head: bytes = b""
     hunks: Sequence[bytes] = ()
     added: int | None = None
     removed: int | None = None
+    missing: str = ""
 
     @property
     def text(self) -> bytes:
@@ -46,6 +51,7 @@ class Patch:
 
 def read(text: bytes) -> Patch:
     """The patch `text` of git's."""
+    text = _CONFLICT.sub(b"", text)
     if _BINARY.search(text):
         return Patch(text)
     head, *hunks = _AT_HUNK.split(text)
@@ -100,63 +106,56 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
 
 
 def made(change: Change, inside: str, path: str, context: int, budget: Budget) -> Patch:
-    """The patch of a `change` that has its texts. Raises `DeadlineExceeded`.
+    """The patch of a submodule, or of a `change` that has its texts. Raises `DeadlineExceeded`.
 
     Paths are relative to the directory `inside`, "" or `a/b/`. Hunks have `context` lines around
     each change.
     """
-    old, new, texts = change.old, change.new, change.texts or (b"", b"")
-    source, path, mode = inside + (change.source or path), inside + path, ""
+    source, path = inside + (change.source or path), inside + path
     before, after = quoted(f"a/{source}"), quoted(f"b/{path}")
+    modes = [f"{side.mode:06o}" if side.mode else "" for side in (change.old, change.new)]
+    oids = [side.oid or "0" * 7 for side in (change.old, change.new)]
+    short = [oid[:7] for oid in oids]
     head = [f"diff --git {before} {after}"]
-    if not old and new:
-        head.append(f"new file mode {new.mode:06o}")
-    elif old and not new:
-        head.append(f"deleted file mode {old.mode:06o}")
-    elif old and new and old.mode != new.mode:
-        head += [f"old mode {old.mode:06o}", f"new mode {new.mode:06o}"]
-    elif new:
-        mode = f" {new.mode:06o}"
+    if modes[0] != modes[1]:
+        words = ("old mode", "new mode") if all(modes) else ("deleted file mode", "new file mode")
+        head += [f"{word} {mode}" for word, mode in zip(words, modes, strict=True) if mode]
     if change.source:
         how = "copy" if change.letter == "C" else "rename"
+        head += ["similarity index 100%"] * (short[0] == short[1])
         head += [f"{how} from {quoted(source)}", f"{how} to {quoted(path)}"]
-    one, other = (side.oid[:7] if side else "0" * 7 for side in (old, new))
-    if one != other:
-        head.append(f"index {one}..{other}{mode}")
-    before, after = before if old else "/dev/null", after if new else "/dev/null"
+    if short[0] != short[1]:
+        mode = f" {modes[0]}" * (modes[0] == modes[1])
+        head.append(f"index {'..'.join(short)}{mode}")
+    texts = change.texts or [
+        f"Subproject commit {oid}\n".encode() if mode else b""
+        for oid, mode in zip(oids, modes, strict=True)
+    ]
+    before, after = before if modes[0] else "/dev/null", after if modes[1] else "/dev/null"
     hunks = b""
     if any(b"\0" in text[:8000] for text in texts):
         head.append(f"Binary files {before} and {after} differ")
     elif hunks := b"".join(_hunks(texts, context, budget)):
         # A tab ends a name with a blank, even a quoted one.
-        one, other = (name + "\t" * (" " in name) for name in (before, after))
-        head += [f"--- {one}", f"+++ {other}"]
+        before, after = (name + "\t" * (" " in name) for name in (before, after))
+        head += [f"--- {before}", f"+++ {after}"]
     return read(os.fsencode("\n".join(head) + "\n") + hunks)
 
 
-class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Compares two lists of lines as long as there is time."""
-
-    def __init__(self, old: Sequence[bytes], new: Sequence[bytes], budget: Budget) -> None:
-        super().__init__(None, old, new, autojunk=False)
-        self._budget = budget
-        most = max(1, MAX_PLACES // (len(old) + 1))
-        places: dict[bytes, list[int]] = self.__dict__["b2j"]  # its types do not declare it
-        for line in [line for line, found in places.items() if len(found) > most]:
-            del places[line]  # it stands almost everywhere, and tells no place
-
-    def find_longest_match(
-        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
-    ) -> difflib.Match:
-        """Do the same as the standard library. Raises `DeadlineExceeded`."""
-        self._budget.check()
-        return super().find_longest_match(alo, ahi, blo, bhi)
-
-
-def _hunks(texts: tuple[bytes, bytes], context: int, budget: Budget) -> Iterator[bytes]:
-    """Yield the hunks, with `context` lines around each change."""
+def _hunks(texts: Sequence[bytes], context: int, budget: Budget) -> Iterator[bytes]:
+    """Yield the hunks between two texts, as long as there is time."""
     old, new = map(_LINE.findall, texts)
-    for group in _Matcher(old, new, budget).get_grouped_opcodes(context):
+    most = max(1, MAX_PLACES // (len(old) + 1))
+    common = {line for line, count in Counter(new).items() if count > most}
+    matcher = SequenceMatcher(common.__contains__, old, new, autojunk=False)
+    longest = matcher.find_longest_match
+
+    def longest_in_time(*within: int) -> Match:
+        budget.check()
+        return longest(*within)
+
+    vars(matcher)["find_longest_match"] = longest_in_time
+    for group in matcher.get_grouped_opcodes(context):
         (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
         rows = [b"@@ -%b +%b @@\n" % (_range(a, c), _range(b, d))]
         for tag, one, two, three, four in group:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
-from stat import S_IFDIR, S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -19,23 +18,26 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, Sees, find_repository
-from backstaff.project.running_git import QUIET, NoGit, Unanswered
+from backstaff.project.git import Repository, find_repository, is_within
+from backstaff.project.running_git import QUIET, NoGit, RunningGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-MAX_NESTED = 16
-"""Maximum number of submodules within each other: each level holds some directories open."""
-_CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
-"""Git's words for a conflict, by the bits of the stages that there are."""
-_MODULES = ".gitmodules"
-_SUBMODULES = (
-    *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
-    r"^submodule\..*\.(path|ignore)$",
-)
+MAX_NESTED = 32
+"""Maximum number of directories around a submodule within another: each level holds some open."""
+RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
+_TRACKED = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+_FIELDS = {"1": 9, "2": 10, "u": 11}
+"""The numbers of fields of git's lines: of a change, of a renamed file, and of a conflict."""
 # Git prints the line of the branch alone, because it sees no file and no index.
 _BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+_GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
+"""Matches a submodule in the index, of a conflict ours.
+
+Git does not compare an entry without "H" or "M", as after --skip-worktree.
+"""
+_MODULES = ".gitmodules"
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
@@ -45,23 +47,23 @@ _ATTRIBUTES = ("filter", "working-tree-encoding", "text", "eol")
 
 
 class Side(NamedTuple):
-    """A file on one side of a comparison. The hash is "" where only the disk has the content."""
+    """A file on one side of a comparison: its mode, 0 for none, and its hash, "" on the disk."""
 
-    mode: int
-    oid: str
+    mode: int = 0
+    oid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A path that differs: git's letter, its two sides, None where it is not there.
+    """A path that differs: git's letter, and its two sides.
 
     `source` is the path before, of a renamed or copied file. `origin` says where the new text is:
     "disk", "buffer", or "" for git. `texts` are both, as git stores them, if it writes no patch.
     """
 
     letter: str
-    old: Side | None
-    new: Side | None
+    old: Side
+    new: Side
     source: str = ""
     origin: str = ""
     texts: tuple[bytes, bytes] | None = None
@@ -69,10 +71,10 @@ class Change:
     @property
     def is_submodule(self) -> bool:
         """Whether it is a change of a submodule alone."""
-        return {S_IFMT(side.mode) for side in (self.old, self.new) if side} == {GITLINK}
+        return {self.old.mode, self.new.mode} - {0} == {GITLINK}
 
 
-UNDECIDED = Change("?", None, None, origin="disk")
+UNDECIDED = Change("?", Side(), Side(), origin="disk")
 """The change of a file that cannot be compared."""
 Changes = dict[str, Change]
 """Changes by path from the base, in git's order."""
@@ -87,14 +89,12 @@ def in_order(paths: Iterable[str]) -> list[str]:
 class WorkTree:
     """A work tree. The `base` is its top, or the root of the call if the top is above that.
 
-    `commit` is the latest, "" before the first. `nested` is the number of work trees around this
-    submodule.
+    `commit` is the latest, "" before the first.
     """
 
     base: Place
     repository: Repository
     commit: str
-    nested: int = 0
 
     @property
     def inside(self) -> str:
@@ -117,29 +117,26 @@ class WorkTree:
             raise Unanswered("the index or a commit has a name such as '..'")
         return path.removeprefix(self.inside)
 
-    def listing(self, *sections: str) -> list[str]:
-        """Git's words for a list of changes, with renames by the first of the `sections`."""
+    def renames(self, *sections: str) -> list[str]:
+        """Git's options for renames, each by the first of the `sections` of settings with it."""
         values, words = self.repository.values, list[str]()
         for name in ("renames", "renamelimit"):
             keys = [key for section in sections if (key := f"{section}.{name}") in values]
             words += ["-c", f"diff.{name}={values[keys[0]]}"] if keys else []
-        return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
+        return words
 
-    def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
-        """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
+    def parsed(self, listed: bytes) -> Changes:
+        """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
         changes: Changes = {}
         parts = iter(os.fsdecode(listed).split("\0")[:-1])
         for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
             path = next(parts)
-            *fields, letter = facts[1:].split(" ")
+            was, now, oid, new_oid, letter = facts[1:].split(" ")
             source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
-            old, new = (
-                Side(int(mode, 8), oid.strip("0") and oid) if int(mode, 8) else None
-                for mode, oid in zip(fields[:2], fields[2:], strict=True)
-            )
+            old, new = Side(int(was, 8), oid), Side(int(now, 8), new_oid.strip("0") and new_oid)
             path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
-                origin = "disk" if disk and new and not new.oid else ""
+                origin = "disk" if new.mode and not new.oid else ""
                 changes[path] = Change(letter[0], old, new, source, origin)
         return changes
 
@@ -167,7 +164,7 @@ class WorkTree:
             with self.base.root.directory(parent or ".") as place:
                 if place.relative != (parent or "."):
                     return None  # a link on the way leads elsewhere
-                if S_IFMT(mode) == LINK:
+                if mode == LINK:
                     with suppress(OSError):  # with core.symlinks=false, a file has its target
                         return os.fsencode(HANDLES.readlink(name, place.directory))
                 content = read(name, place.directory, MAX_BYTES)
@@ -175,7 +172,7 @@ class WorkTree:
             return None
         return content.head if content.whole else None
 
-    def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
+    def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
         if not wanted:
@@ -197,11 +194,10 @@ class WorkTree:
 def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
     repository = find_repository(start, budget)
-    names = [] if start.relative == "." else start.relative.split("/")
-    within, inside = len(names) - repository.inside.count("/"), ""
-    if within < 0:
-        inside = "/".join(start.root.components[within:]) + "/"
-    with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
+    root, top = start.root.path, repository.top.path
+    is_below = is_within(top, root)
+    inside = "" if is_below else os.path.relpath(root, top) + "/"
+    with start.root.directory(top if is_below else root) as base:
         yield WorkTree(base, replace(repository, inside=inside), repository.latest_commit())
 
 
@@ -230,114 +226,80 @@ class Status(NamedTuple):
 def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
-    # Else git compares the files with another time once more, by other attributes.
-    words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
-    words.append("--ita-invisible-in-index")
+    staged = (*RAW, "--ita-invisible-in-index", "--cached", tree.head)
+    renames = tree.renames("status", "diff")
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
-    is_whole = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
-    files = ["ls-files", "-z", "-v", "--modified", "--unmerged", "--killed", *repository.excludes]
-    files += ["--others"] * untracked_counts
-    files += ["--directory", "--no-empty-directory"] * (not is_whole)
-    questions: list[tuple[Sequence[str], Sees]] = [
-        ([*words, "--cached", tree.head, *below], "files"),
-        ([*files, *below], "files"),
-        (_BRANCH, "references"),
-    ]
-    told, listed, branch = repository.answers(  # all at the same time
-        repository.start(*question, sees=sees) for question, sees in questions
-    )
-    staged, untracked, stages = tree.parsed(told), list[str](), dict[str, int]()
-    changed, is_sure = Changes(), True
-    # Such as "? new", or "C 100644 6d3c... 0\ta.py".
-    for line in repository.budget.checked(os.fsdecode(listed).split("\0")[:-1]):
-        facts, _, path = line.partition(" " if line[0] in "?K" else "\t")
-        (letter, *index), path = facts.split(" "), tree.from_base(path)
-        if letter == "?":
-            untracked.append(path)
-        elif letter == "K":  # a link, perhaps to a directory with the same files
-            is_sure = False
-        elif letter == "M":
-            stages[path] = stages.get(path, 0) | 1 << int(index[2]) - 1
-        elif letter == "C" and path not in stages:  # "c" if it counts as unchanged
-            changed[path] = _changed(tree, path, Side(int(index[0], 8), index[1]))
-            is_sure &= changed[path] is not UNDECIDED
-    if not is_sure:
-        known = tree.parsed(repository.ask(*words, *below, sees="files"), disk=True)
-        # Git lists a file "U" also beside a conflict that it looks for copies in, and files that
-        # have another time but the same content.
-        known = {p: one for p, one in known.items() if p in changed or one.letter == "D"}
-        changed = {p: one for p, one in known.items() if p not in stages and one.letter != "U"}
-    changed = decided(tree, changed, gitlinks_of(tree), untracked_counts=untracked_counts)
+    others = ["ls-files", "-z", "--others", *repository.excludes]
+    if repository.values.get("status.showuntrackedfiles", "").lower() != "all":
+        others += ["--directory", "--no-empty-directory"]
+
+    def gits() -> Iterator[RunningGit]:
+        yield repository.start(*_BRANCH, sees="references")
+        yield repository.start(*renames, *staged, *below, sees="files")
+        yield repository.start(*renames, *_TRACKED, *below, sees="files")
+        if untracked_counts:
+            yield repository.start(*others, *below, sees="files")
+
+    branch, cached, tracked, *listed = repository.answers(gits())  # all at the same time
+    # Git finds no HEAD here if the references are in a table: so it compares with the commit, too.
+    indexed, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
+    lines = iter(os.fsdecode(tracked).split("\0")[:-1])
+    for line in repository.budget.checked(lines):
+        # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
+        kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
+        path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
+        if kind == "u":
+            conflicts[path] = letters
+        elif letters[1] != ".":
+            old, new = Side(int(facts[2], 8), facts[5]), Side(int(facts[3], 8))
+            changed[path] = Change(letters[1], old, new, source, "disk" if new.mode else "")
+    changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
     rows = list[Row]()
-    for path in in_order({**staged, **changed, **stages}):
-        sides = [one for one in (staged.get(path), changed.get(path)) if one is not UNDECIDED]
-        letters = "".join(one.letter if one else " " for one in sides).ljust(2)
-        letters = _CONFLICTS[stages[path]] if path in stages else letters
+    for path in in_order({**indexed, **changed, **conflicts}):
+        sides = indexed.get(path), changed.get(path)
+        letters = "".join(one.letter if one else " " for one in sides).replace("?", " ")
+        letters = conflicts.get(path, letters)
         source = next((one.source for one in sides if one and one.source), "")
         rows += [Row(letters, path, source)] if letters.strip() else []
-    rows += (Row("??", path) for path in in_order(untracked))
-    lines = [os.fsdecode(branch.strip())]
+    untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
+    rows += (Row("??", path) for path in in_order(repository.budget.checked(untracked)))
+    raw = [os.fsdecode(branch.strip())]
     for letters, path, source in rows:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
         text = " -> ".join(quoted(tree.inside + name, blanks=True) for name in names)
-        lines.append(f"{letters} {text}")
-    return Status("\n".join(lines) + "\n", rows, undecided)
-
-
-def _changed(tree: WorkTree, path: str, old: Side) -> Change:
-    """The change of a file that is `old` in the index; `UNDECIDED` if git has to tell it."""
-    try:
-        kind = S_IFMT(HANDLES.lstat(path, tree.base.directory).st_mode)
-    except OSError as error:
-        kind = 0 if isinstance(error, FileNotFoundError) else -1
-    is_same = kind == (S_IFDIR if old.mode == GITLINK else S_IFMT(old.mode))
-    if old.oid == tree.oid(b"") or (kind and not is_same):  # as after `git add --intent-to-add`
-        return UNDECIDED
-    if not kind:
-        return Change("D", old, None)
-    return Change("M", old, Side(old.mode, ""), origin="disk")
+        raw.append(f"{letters} {text}")
+    return Status("\n".join(raw) + "\n", rows, undecided)
 
 
 def decided(
-    tree: WorkTree, changes: Changes, gitlinks: Mapping[str, str], *, untracked_counts: bool = False
+    tree: WorkTree, changes: Changes, below: str | None = "", *, untracked_counts: bool = False
 ) -> Changes:
     """The `changes` with those of submodules, and with paths that cannot be compared.
 
-    The submodules `gitlinks` are looked into. With `untracked_counts`, an untracked file there is a
-    change, too. Raises `Unanswered`.
+    The submodules `below` a path are looked into; for None, there are no changes on the disk. With
+    `untracked_counts`, an untracked file there is a change, too. Raises `Unanswered`.
     """
+    repository, gitlinks = tree.repository, dict[str, str]()
+    if below is not None and repository.has_gitlinks:
+        words = ("ls-files", "-z", "-v", "--stage", *repository.below(below))
+        told = os.fsdecode(repository.ask(*words, sees="files"))
+        gitlinks = {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
     ignored = _ignored(tree, {*gitlinks, *(p for p, one in changes.items() if one.is_submodule)})
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
     files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
     undecided = [path for path, its in tree.attributes(files).items() if tree.needs_program(its)]
     for path, oid in gitlinks.items():
-        if ignored[path] == "all":
-            continue
         ignore = ignored[path] or ("none" if untracked_counts else "untracked")
-        new = _submodule(tree, path, oid, ignore)
-        change = changes.get(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
+        new = oid if ignore == "all" else _submodule(tree, path, oid, ignore)
+        change = changes.pop(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
         if new is None:
             undecided.append(path)
-        elif change.is_submodule and change.new:
+        elif not (change.is_submodule and change.new.mode):
+            changes[path] = change
+        elif change.source or change.old.oid != new:
             changes[path] = replace(change, new=Side(GITLINK, new), origin="disk")
-            if change.old == changes[path].new:
-                del changes[path]
     return changes | dict.fromkeys(undecided, UNDECIDED)
-
-
-def gitlinks_of(tree: WorkTree, below: str = "") -> dict[str, str]:
-    """The submodules in the index below a path, each with its commit, of a conflict ours."""
-    if not tree.repository.has_gitlinks:
-        return {}
-    words = ("ls-files", "-z", "-v", "--stage", *tree.repository.below(below))
-    entries = (entry.partition("\t")[::2] for entry in tree.repository.entries(*words))
-    return {
-        path.removeprefix(tree.inside): facts.split(" ")[2]
-        for facts, path in entries
-        # Git does not compare an entry without "H" or "M", as after --skip-worktree.
-        if facts.startswith(("H 160000 ", "M 160000 ")) and facts[-1] in "02"
-    }
 
 
 def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
@@ -348,19 +310,16 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     """
     if not submodules:
         return {}
-    if tree.inside or not os.path.lexists(f"{tree.repository.top}/{_MODULES}"):
-        rules = tree.blobs([f":{_MODULES}"]).get(f":{_MODULES}")
-    else:
-        rules = tree.content(_MODULES, 0o100644)
-    told = tree.repository.ask(*_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    repository, is_there = tree.repository, os.path.lexists(f"{tree.repository.top}/{_MODULES}")
+    file = ("--file", _MODULES) if is_there else ("--blob", f":{_MODULES}")
+    words = ("config", "-z", *file, "--get-regexp", r"^submodule\..*\.(path|ignore)$")
+    told = repository.ask(*words, sees="files", fine=(0, 1, 3, 128))
     settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]
-    values = dict(reversed(settings))  # the first of several counts
-    known = {**values, **tree.repository.values}
-    found = dict.fromkeys(submodules, known.get("diff.ignoresubmodules", ""))
+    values = {**dict(reversed(settings)), **repository.values}  # the first of several counts
+    found = dict.fromkeys(submodules, values.get("diff.ignoresubmodules", ""))
     for key, place in reversed(values.items()):
-        ignore = f"{key[:-5]}.ignore"
-        if key.endswith(".path") and ignore in known:
-            found[place.rstrip("/").removeprefix(tree.inside)] = known[ignore]
+        if key.endswith(".path") and (ignore := values.get(f"{key[:-5]}.ignore")):
+            found[place.rstrip("/").removeprefix(tree.inside)] = ignore
     return found
 
 
@@ -371,7 +330,7 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
     too deep, a filter would decide, or git does not answer there: it was moved without git, or its
     `.git` file names a repository of the user's, whose state is not the project's.
     """
-    if tree.nested == MAX_NESTED:
+    if tree.base.prefix.count("/") >= MAX_NESTED:
         return None
     try:
         with (
@@ -380,13 +339,12 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
         ):
             if inner.base.path != place.path:  # it was not cloned: this is the repository around
                 return oid
-            head, status = inner.commit or oid, Status("", (), ())
-            if ignored != "dirty":
-                status = status_of(replace(inner, nested=tree.nested + 1))
+            head = inner.commit or oid
+            _, rows, undecided = status_of(inner) if ignored != "dirty" else ("", (), ())
     except Unanswered as error:
         return oid if error.why is NoGit.NO_WORK_TREE else None
     except PathError:
         return oid  # it is gone, or a file is in its place
-    if any(ignored == "none" or row.letters != "??" for row in status.rows):
+    if any(ignored == "none" or row.letters != "??" for row in rows):
         return f"{head}-dirty"
-    return None if status.undecided and head == oid else head
+    return None if undecided and head == oid else head

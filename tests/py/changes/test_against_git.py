@@ -15,7 +15,6 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes.comparison import INDEX, compared
-from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted, status_of
 from backstaff.fs.root import Root
 from backstaff.project import running_git
@@ -100,7 +99,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         return
     COUNTS["diffs"] += 1
     patches = found.patches(0)
-    mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
+    mine = b"".join(patch.text for _, _, patch in patches)
     if target is not None and _plain(mine) != _plain(theirs):
         # Git reads a file in place of its object if the time is the same, and attributes of files.
         nowhere = root.with_name("nowhere")
@@ -175,7 +174,7 @@ def _apply(
     listed = os.fsdecode(ask("-c", "core.quotePath=false", "ls-files", "--stage"))
     oids = {line.partition("\t")[2]: line.split(" ")[1] for line in listed.splitlines()}
     for path, one in files.items():
-        assert (quoted(path) in oids) == (one.new is not None)
+        assert (quoted(path) in oids) == bool(one.new.mode)
         # Git lists the hash of the index for a file that changed within the second of the index.
-        if one.new and not is_disk:
+        if one.new.mode and not is_disk:
             assert one.new.oid == oids[quoted(path)]

@@ -127,7 +127,7 @@ def test_object_that_a_partial_clone_left_out_is_the_reason(root: Path) -> None:
         call(clone, "git_log", path="a", lines="1-2"),
         call(clone, "git_diff", base="HEAD~2"),
     ):
-        assert "partial clone leaves some out" in reply.text or "git cannot read it" in reply.text
+        assert "partial clone leaves some out" in reply.text
         assert "no lines" not in reply.text
     assert "three" in call(clone, "git_log").text
 

@@ -160,6 +160,37 @@ def test_new_commit_of_a_submodule_alone_in_its_directory_is_a_change(root: Path
     assert " M libs/mod\n" in data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
+def test_submodule_that_was_only_moved_is_renamed(root: Path) -> None:
+    git(root, "commit", "-qam", "the second")
+    git(root, "init", "-q", "inner")
+    git(root / "inner", "commit", "-qm", "one", "--allow-empty")
+    git(root, "submodule", "add", "-q", str(root / "inner"), "mod")
+    git(root, "commit", "-qm", "with a module")
+    git(root, "mv", "mod", "moved")
+    for target in (None, "index"):
+        found = data(call(root, "git_diff", {"target": target} if target else {}))["files"]
+        assert [(one["old_path"], one["path"]) for one in found][-1] == ("mod", "moved")
+        assert git(root, "diff", "HEAD").decode().endswith(found[-1]["patch"])
+
+
+def test_file_in_conflict_is_told_beside_the_patches_of_others(root: Path) -> None:
+    git(root, "commit", "-qam", "the second")
+    for branch, words in (("other", ("-b",)), ("main", ())):
+        git(root, "checkout", "-q", *words, branch)
+        (root / "d/f05").write_text(f"{branch}\n")
+        git(root, "commit", "-qam", branch)
+    git(root, "merge", "-q", "other", fine=True)
+    for name in ("f04", "f06"):
+        (root / "d" / name).write_text("staged\n")
+        git(root, "add", f"d/{name}")
+    for asked in ({"target": "index"}, {}):
+        files = data(call(root, "git_diff", asked))["files"]
+        patches = {one["path"]: one["patch"] for one in files}
+        assert list(patches) == ["d/f04", "d/f05", "d/f06"]
+        assert "* Unmerged path" in git(root, "diff", "--cached").decode()
+        assert all(patches[path].endswith("+staged\n") for path in ("d/f04", "d/f06"))
+
+
 def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
     shutil.rmtree(root / ".git")
     git(root, "init", "-q", "-b", "main", "--object-format=sha256")

@@ -12,7 +12,6 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.entry import Kind
 from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
@@ -32,7 +31,13 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
     if not path.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
     try:
-        relative = directory = _from_root(path, context)
+        try:
+            with context.root.resolve(path) as found:
+                relative = directory = found.relative
+        except NotFound as error:
+            relative = directory = error.relative  # its links are resolved, too
+            if not relative:
+                raise
         while True:
             try:
                 place = context.root.directory(directory)
@@ -48,19 +53,6 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
         raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
     except PathError as error:
         raise refusal(error, path, context) from error
-
-
-def _from_root(path: str, context: Context) -> str:
-    """`path` from the root, with all links resolved, even if nothing is there any more."""
-    try:
-        with context.root.resolve(path) as place:
-            if place.kind is not Kind.DIRECTORY and path.endswith("/"):
-                raise NotADirectory("it is not a directory", last=True)
-            return place.relative
-    except NotFound as error:
-        if not error.relative:
-            raise
-        return error.relative
 
 
 @contextmanager

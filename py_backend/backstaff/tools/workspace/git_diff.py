@@ -79,13 +79,12 @@ def _page(asked: Arguments, found: Comparison, context: Context) -> Result:
     try:
         for path, change, patch in found.patches(asked.offset):
             name, source = prefix + path, prefix + change.source if change.source else None
-            told = patch if isinstance(patch, Patch) else Patch(b"")
-            shown, counts, text = show(name), "", None
-            if isinstance(patch, Patch):
-                counts = " (binary)" if told.added is None else f" +{told.added} -{told.removed}"
-            if isinstance(patch, str):
-                row = f"[{shown}: not shown, {patch}]\n"
-            elif patch is None or asked.output == "stat":
+            shown, text = show(name), None
+            counts = " (binary)" * bool(patch.head)
+            counts = counts if patch.added is None else f" +{patch.added} -{patch.removed}"
+            if patch.missing:
+                row = f"[{shown}: not shown, {patch.missing}]\n"
+            elif asked.output != "patch":
                 row = f"{change.letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
             else:
                 row, text = _written(patch, room if count == 1 else sys.maxsize, asked, context)
@@ -97,16 +96,17 @@ def _page(asked: Arguments, found: Comparison, context: Context) -> Result:
                 row, text = f"[{shown}{counts}: {why}]\n", None
             rows.append(row)
             room -= size(row)
-            item: dict[str, object] = {
-                "path": name,
-                "status": _STATUS[change.letter],
-                "old_path": source,
-                "added": told.added,
-                "removed": told.removed,
-                "patch": text,
-                "source": Keyword(change.origin) if change.origin else None,
-            }
-            files.append(item)
+            files.append(
+                {
+                    "path": name,
+                    "status": _STATUS[change.letter],
+                    "old_path": source,
+                    "added": patch.added,
+                    "removed": patch.removed,
+                    "patch": text,
+                    "source": Keyword(change.origin) if change.origin else None,
+                }
+            )
     except DeadlineExceeded:
         if not rows:
             raise
@@ -127,8 +127,6 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     if asked.target is None:  # else a reader takes a new file for no change
         lister = context.hint(", {} lists them", "workspace/git_status_summary")
         about += f"; untracked files are left out{lister}"
-    if asked.offset and asked.offset >= len(found.files):
-        return f"No more files: {about}\n"
     prefix = found.tree.base.prefix
     buffers = [prefix + path for path, one in found.files.items() if one.origin == "buffer"]
     unsaved = f"; not saved, as in Emacs: {paths_in_a_note(buffers)}" if buffers else ""
