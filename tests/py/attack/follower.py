@@ -258,7 +258,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"stopped at max_entries 1000: there may be more$", _nothing),
     (r"raise (max_results|max_depth) \(at most (\d+)\)", _raise),
     (
-        r"a line that ends with (?:…|\+\d+) misses names: .* max_depth=(\d+), max_entries=(\d+)",
+        r"a line that ends with \+N or … misses names: .* max_depth=(\d+), max_entries=(\d+)",
         _short_lines,
     ),
     (r"left out by rule: (.*); give one as path to see it", _left_out),
@@ -280,7 +280,6 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^more files: max_results=(\d+)", _more_files),
     (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
-    (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (r"^more: offset=(\d+)", _offset),
