@@ -21,15 +21,13 @@ MAX_KEPT = 250_000
 class Rules:
     """The rules that keep files out: `excluded` names in their paths, globs, and being a test.
 
-    The globs match a path with `prefix` before it, and those of `include` one with
-    `include_prefix`. Both are the prefix of the searched directory, or "".
+    The globs match a path with `prefix`, that of the searched directory, before it.
     """
 
     excluded: frozenset[str]
     prefix: str
     include: Globs | None
     exclude: Globs | None
-    include_prefix: str = ""
     exclude_tests: bool = False
 
 
@@ -90,7 +88,7 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
         files, by_exclude = _parted(files, out.__contains__)
     if rules.include:
         every = [*files, *chain.from_iterable(named.values())]
-        included = _matching(rules.include, rules.include_prefix, every, budget)
+        included = _matching(rules.include, rules.prefix, every, budget)
         by_include, _ = _parted(every, included.__contains__)
         files = [one for one in files if one in included]
         named = {name: [one for one in paths if one in included] for name, paths in named.items()}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from backstaff.tools.workspace import tree as module
 from tests.py.tools.random_trees import Below, planted
 from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, tree_of
 from tests.py.trees import Plant

@@ -9,18 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from backstaff.contents.choice import above_excluded, choose
+from backstaff.contents.choice import choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded, ToolError
-from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
 from backstaff.render.lines import counted, paths_in_a_note, plural
 from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
+from backstaff.tools.workspace._not_searched import ANY_DEPTH
 from backstaff.tools.workspace._searched import WALK_SHARE, Pass, Searched
 
 SECONDS, MANY, BEST_FILES = 1.0, 20, 3
@@ -32,8 +32,6 @@ _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
 """The beginning of a pattern with flags."""
 _PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
-_GLOB = re.compile(r"(?:(?:.*\||\(\?:)?\*|\?[\w.]).*|[\w./-]*/\*\.\w+", re.DOTALL)
-"""A pattern that is no regular expression, or hardly any, but a glob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +64,8 @@ class Wording:
         # The position counts in the translated pattern, which is not the caller's.
         of = "" if self.pattern == python or not where else f" in {quote(python)}"
         remedy = "write it for Python's re, or give literal=true to look for the text"
-        remedy += "; include takes globs of files" * bool(_GLOB.fullmatch(self.pattern))
         problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
-        details = {"problem": problem, "remedy": remedy, "reason": str(error)}
-        return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)
+        return ToolError("INVALID_REGEX", f"{problem}; {remedy}", problem=problem, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +83,11 @@ class Near:
         They are about the globs of `include`, other patterns and, if `ignored`, the files that git
         ignores. Raises `Cancelled`.
         """
-        project = self.searched.project
+        project, choice = self.searched.project, self.searched.choice
         with suppress(DeadlineExceeded, NoMatcher):
-            if include:
-                yield from self._about_globs(include)
+            if include and not (choice.files or choice.tests):
+                text = f"no file matches include {quote(include[0])}"
+                yield Note(NoteKind.PATTERN, text, ANY_DEPTH)
             if self.scan.matches:
                 told = plural(self.scan.matches, "match is", "matches are")
                 text = f"{told} on no line that defines something"
@@ -101,19 +98,6 @@ class Near:
             if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
                 yield from self._about_ignored()
 
-    def _about_globs(self, include: Sequence[str]) -> Iterator[Note]:
-        """Yield a glob that would match more files deeper, or the first if no file is left."""
-        paths, excluded = self.searched.project.paths, self.searched.rules.excluded
-        files = [self.searched.prefix + one for one in paths if not above_excluded(one, excluded)]
-        budget, choice = self.matchers.budget.at_most(suggestions.SECONDS), self.searched.choice
-        globs = () if choice.by_exclude else include
-        deeper = (suggestions.deeper_glob(one, files, budget) for one in globs)
-        why = next(filter(None, deeper), "")
-        if not (choice.files or choice.tests):
-            why = f"no file matches include {quote(include[0])}{': ' * bool(why)}{why}"
-        if why:
-            yield Note(NoteKind.PATTERN, why)
-
     def _about_patterns(self) -> Iterator[Note]:
         """Yield how many files other patterns match, and that a match is within one line."""
         pattern, ignore_case = self.wording.python()
@@ -121,8 +105,6 @@ class Near:
         for variant, note in self.wording.variants().items():
             if told := self._count(likely, variant):
                 yield replace(note, text=f"{told} {note.text}")
-        if _GLOB.fullmatch(self.wording.pattern):
-            yield Note(NoteKind.PATTERN, "the pattern reads as a glob", "include takes globs")
         whole = pattern
         if "s" in self.wording.flags:
             whole = _FLAGS.sub("(?s", pattern) if _FLAGS.match(pattern) else f"(?s){pattern}"

@@ -28,14 +28,12 @@ from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.names import show
-from backstaff.result import Note, NoteKind
 from backstaff.tool import Context
 from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 score_of = attrgetter("score")
 WALK_SHARE = 0.75
 """The part of the time for finding the files."""
-REBASED = "no file matches 'include' from the workspace on, so here it counts from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Searched:
     """The chosen files of `project`, by their paths from `place` on.
 
     `base` is the searched directory, or the only file, from the root on. `choice` is made by
-    `rules`. `contents` reads the files. `notes` say how the choice differs from the caller's globs.
+    `rules`. `contents` reads the files.
     """
 
     place: Place
@@ -52,7 +50,6 @@ class Searched:
     rules: Rules
     choice: Choice
     contents: Contents
-    notes: Sequence[Note]
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
         """Return a pass through all chosen files, or through some `files` that are there."""
@@ -159,33 +156,26 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
 ) -> Iterator[Searched]:
     """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
 
-    Where `include` leaves no file from the workspace on, it counts from `root_path`. With `lazily`,
-    what follows may raise `Changed`, and a second call is needed without it.
+    With `lazily`, what follows may raise `Changed`, and a second call is needed without it.
     """
     place, alone = _place(root_path, context)
     with place:
         prefix = place.prefix
-        rules = replace(rules, prefix=prefix, include_prefix=prefix)
+        rules = replace(rules, prefix=prefix)
         if alone:  # the file is searched wherever it is
             rules = replace(rules, excluded=frozenset())
             project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
         else:
             walking = budget.share(WALK_SHARE)
             project = project_files(place, walking, include_ignored=include_ignored, lazily=lazily)
-        texts, notes = unsaved_texts(prefix, context), list[Note]()
+        texts = unsaved_texts(prefix, context)
         with contents_of(place, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
-            if rules.include and prefix and not (choice.files or choice.tests):
-                from_there = replace(rules, include_prefix="")
-                below = choose(project, from_there, budget, new)
-                if below.files or below.tests:
-                    choice, rules = below, from_there
-                    notes.append(Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}"))
-            if notes or not choice.files:
-                project.confirm()  # no pass does, or a note is about all files
+            if not choice.files:
+                project.confirm()  # no pass does
             base = prefix + alone if alone else place.relative
-            yield Searched(place, base, project, rules, choice, contents, notes)
+            yield Searched(place, base, project, rules, choice, contents)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

@@ -43,9 +43,7 @@ class Arguments:
 
     query: str = argument("A question in plain words, or a name.")
     root_path: str = argument("Directory.", default=".")
-    include: tuple[str, ...] = argument(
-        "Globs of the path below root_path, such as '**/*.py'.", absent=()
-    )
+    include: tuple[str, ...] = argument("Globs of the whole path: '**/*.py'.", absent=())
     exclude: tuple[str, ...] = argument("Globs to leave out.", absent=())
     max_results: int = argument("Files to return.", limits=(1, MAX_RESULTS), default=10)
     exclude_tests: bool = argument("Leave out tests.", default=False)
@@ -63,8 +61,8 @@ class Answer:
     best: Sequence[Worthy]
 
     def notes(self) -> list[Note]:
-        """Say how to see more, which words were looked for, and which of them no file has."""
-        words, scan, most = self.question.words, self.scan, self.asked.max_results
+        """Say which words were looked for, and which of them no file has."""
+        words, scan = self.question.words, self.scan
         shown = [visible(self.question.shown(word)) for word in words]
         nowhere = [
             one
@@ -72,10 +70,9 @@ class Answer:
             if scan.searched and not any(hits.words[at] for hits in self.found)
         ]
         text = f"words: {' '.join(shown)}" + f"; in no file: {' '.join(nowhere)}" * bool(nowhere)
-        notes = [*self.files.notes, Note(NoteKind.PATTERN, text)]
-        if len(self.found) > len(self.best) and most < MAX_RESULTS:
-            more = f"max_results={min(2 * most, MAX_RESULTS)}"
-            notes.insert(0, Note(NoteKind.LIMIT, "more files", more))
+        notes = [Note(NoteKind.PATTERN, text)]
+        if len(self.found) > len(self.best) and self.asked.max_results < MAX_RESULTS:
+            notes.append(Note(NoteKind.LIMIT, "more files", f"max_results={MAX_RESULTS}"))
         if scan.is_early():
             late = f"the time was up after {scan.looked_at:,} of {len(scan.files):,} files"
             notes.append(Note(NoteKind.TIME, late, "give root_path or include"))

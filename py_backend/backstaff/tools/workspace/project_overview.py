@@ -18,7 +18,7 @@ from backstaff.fs.root import Place
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import bracketed, fitting, plural, size
+from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -53,9 +53,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     room, budget = arguments.max_tokens, context.budget.at_least(MIN_SECONDS)
     limit = context.text_limit(room * MOST_BYTES)
     hints = f'; dir/(N): N files below, dir/: under {FEW}; +N: N more; more by path="dir"'
-    hints += " or max_tokens" * (limit >= room * MOST_BYTES and room < MOST_TOKENS)
     try:
         with context.root.directory(arguments.path) as place:
+            if limit >= room * MOST_BYTES and room < MOST_TOKENS:
+                hints += " or max_tokens"
+            elif call := all_files(place.relative, limit, context.named):
+                hints += f"; all files: {call}"
             found = project_files(place, context.budget.share(WALK_SHARE))
             known = edits(place, found.repository, context.budget.share(WALK_SHARE))
             there = survey(found, place.prefix, known.heat, budget)

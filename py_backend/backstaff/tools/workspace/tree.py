@@ -29,7 +29,7 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import in_order
-from backstaff.render.lines import bracketed, fit, omitted, paths_in_a_note, plural, size
+from backstaff.render.lines import all_files, bracketed, fit, omitted, paths_in_a_note, plural, size
 from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -245,6 +245,13 @@ def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
     if asked.max_depth > 1 and (is_short or is_line_cut):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         yield f"a line that ends with +N or … misses names: {call}"
+    elif is_short or is_line_cut:
+        # Often this tool shows no more of the root's line, but workspace/search_files does.
+        call_for_all = all_files(
+            tree.nodes[0]["path"], tree.context.text_limit(), tree.context.named
+        )
+        if call_for_all and (is_line_cut or asked.max_entries == MAX_ENTRIES):
+            yield f"all files: {call_for_all}"
     is_cut = any("truncated" in node for node in tree.nodes)
     if is_cut or any(map(tree.is_closed, tree.nodes[1:])):
         raised = f", or raise max_depth (at most {MAX_DEPTH})"
