@@ -146,7 +146,8 @@ def _more_files(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _any_depth(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    globs = answer.given.get("include") or [answer.given["query"]]
+    include = answer.given.get("include")
+    globs = include if isinstance(include, list) else [answer.given["query"]]
     deeper = [f"**/{str(glob).removeprefix('**/')}" for glob in globs]
     if answer.tool == "workspace/search_files":
         yield same(answer, query=deeper[0], kind="glob")

@@ -268,7 +268,7 @@ class Search:
         return ordered
 
     def _page(self, found: Pass, late: Sequence[Note] = ()) -> Result:
-        """Return the page of what is `found`, in the caller's limit.
+        """Return the page of the matches `found`, in the caller's limit.
 
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """

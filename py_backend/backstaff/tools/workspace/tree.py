@@ -235,7 +235,7 @@ def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
 
     With `is_line_cut` the limit of bytes leaves out names of the last line.
     """
-    asked = tree.arguments
+    asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
         raised = f"; raise it (at most {MAX_ENTRIES})" * (asked.max_entries < MAX_ENTRIES)
         yield f"stopped at max_entries {asked.max_entries}: there may be more{raised}"
@@ -245,13 +245,10 @@ def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
     if asked.max_depth > 1 and (is_short or is_line_cut):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         yield f"a line that ends with +N or … misses names: {call}"
-    elif is_short or is_line_cut:
-        # Often this tool shows no more of the root's line, but workspace/search_files does.
-        call_for_all = all_files(
-            tree.nodes[0]["path"], tree.context.text_limit(), tree.context.named
-        )
-        if call_for_all and (is_line_cut or asked.max_entries == MAX_ENTRIES):
-            yield f"all files: {call_for_all}"
+    elif (is_line_cut or (is_short and asked.max_entries == MAX_ENTRIES)) and (
+        call_for_all := all_files(tree.nodes[0]["path"], limit, tree.context.named)
+    ):  # this tool shows no more of the root's line, but workspace/search_files does
+        yield f"all files: {call_for_all}"
     is_cut = any("truncated" in node for node in tree.nodes)
     if is_cut or any(map(tree.is_closed, tree.nodes[1:])):
         raised = f", or raise max_depth (at most {MAX_DEPTH})"
