@@ -223,13 +223,10 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
 def _anywhere(symbol: str, context: Context) -> Defined:
     found, unread = in_project(symbol, context)
     if not found:
-        problem = f"No file that was read defines {quote(symbol)}: {unread}"
-        if not unread:
-            words = "; {} with definitions=true finds a part of a name"
-            remedy = context.hint(words, "workspace/regexp_search")
-            problem = f"No file of the project defines {quote(symbol)}"
-            problem += f", in the languages that are known{remedy}"
-        raise ToolError(ErrorCode.NOT_FOUND, problem)
+        words = "; {} with definitions=true finds a part of a name"
+        remedy = context.hint(words, "workspace/regexp_search")
+        problem = f"No file that was read, in a known language, defines {quote(symbol)} ({unread})"
+        raise ToolError(ErrorCode.NOT_FOUND, problem + remedy)
     if len({(one.path, one.definition.qualified) for one in found}) > 1:
         raise _several(symbol, found)
     return found[0]

@@ -14,22 +14,22 @@ from math import inf
 from operator import attrgetter
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import Choice, Rules, choose
+from backstaff.contents.choice import EXCLUDED, Choice, Rules, choose
 from backstaff.contents.outlines import outlines
-from backstaff.contents.regexp_worker import Job
+from backstaff.contents.regexp_worker import Job, judged
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
 from backstaff.contents.worth import CUT_FILES, Worthy, by_words, weights, with_places
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
-from backstaff.fs.contents import Contents
+from backstaff.fs.contents import MAX_FILE_BYTES, Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
+from backstaff.reading.encoding import codec
 from backstaff.render.names import show
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 score_of = attrgetter("score")
 WALK_SHARE = 0.75
@@ -75,12 +75,18 @@ class Searched:
         worthy = {one.hits.path: one for one in by_words(question, files, weight)}
         best = [one.hits.path for one in nlargest(CUT_FILES, worthy.values(), key=score_of)]
         with suppress(DeadlineExceeded):
-            texts = {path: text(path, self.contents) for path in budget.checked(best, 1)}
+            texts = {path: self.text(path) for path in budget.checked(best, 1)}
             made = dict(outlines(texts, budget))
             for path in budget.checked(best, 1):
                 one, outline = worthy[path], made[path]
                 worthy[path] = with_places(one, question, weight, texts[path], outline)
         return sorted(worthy.values(), key=score_of, reverse=True)
+
+    def text(self, path: str) -> str:
+        """Return the text of the file `path`; "" if it is no text or cannot be read."""
+        data = self.contents.data(path)
+        data = judged(data) if isinstance(data, bytes) else ""
+        return data.decode() if isinstance(data, bytes) else ""
 
     @property
     def prefix(self) -> str:
@@ -168,8 +174,14 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
         else:
             walking = budget.share(WALK_SHARE)
             project = project_files(place, walking, include_ignored=include_ignored, lazily=lazily)
-        texts = unsaved_texts(prefix, context)
-        with contents_of(place, texts) as contents:
+        texts = {  # unsaved ones stand for files
+            path[len(prefix) :]: Unread.TOO_LARGE.value
+            if len(one.data) > MAX_FILE_BYTES
+            else judged(one.data, *filter(None, [codec(one.coding)]))
+            for path, one in context.unsaved.items()
+            if path.startswith(prefix)
+        }
+        with Contents(place.directory, place.root.guard, prefix, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
             if not choice.files:

@@ -28,7 +28,6 @@ from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
-from backstaff.tools.workspace._texts import text
 
 MAX_QUERY_CHARACTERS, MAX_RESULTS = 1024, 30
 MAX_TEXT_BYTES, WHOLE_SHARE = 6 << 10, 2
@@ -95,7 +94,7 @@ class Answer:
         name = self.question.identifiers[-1].lower() if places else ""
         if not places or (one := places[0].definition).name.lower() != name:
             return ""
-        lines = text(self.best[0].hits.path, self.files.contents).split("\n")
+        lines = self.files.text(self.best[0].hits.path).split("\n")
         shown = range(one.first_line, one.last_line + 1)
         written = "".join(f"  {at}: {shortened(visible(lines[at - 1]), MOST)}\n" for at in shown)
         return written if size(written) <= limit else ""

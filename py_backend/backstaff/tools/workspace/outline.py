@@ -35,7 +35,6 @@ from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._searched import rules_of, searched
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
-from backstaff.tools.workspace._texts import text
 
 DEFAULT_TEXT_BYTES = 4096
 """Maximum number of bytes of a text (contract 007)."""
@@ -106,7 +105,7 @@ def _of_directory(
         with searched(directory, rules, context, budget) as files:
             for at in range(0, len(files.choice.files), TOGETHER):
                 paths = budget.checked(files.choice.files[at : at + TOGETHER], stride=8)
-                whole = {below + path: text(path, files.contents) for path in paths}
+                whole = {below + path: files.text(path) for path in paths}
                 made = dict(outlines(whole, budget))
                 for path, content in whole.items():
                     count = content.count("\n") + 1  # as workspace/read_file counts

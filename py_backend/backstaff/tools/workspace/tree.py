@@ -23,6 +23,7 @@ from heapq import nsmallest
 from itertools import repeat
 from typing import Any
 
+from backstaff.contents.choice import EXCLUDED
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
@@ -34,7 +35,6 @@ from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 """Maximum numbers of levels and of nodes (4.1)."""
