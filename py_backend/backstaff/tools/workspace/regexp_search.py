@@ -8,18 +8,14 @@ no file has changed; if one has, a note says so.
 
 The way of a match is `Search.result`: the files are chosen (`_searched`), each has its matches
 counted (`Scan`), the page is shared among the files (`Pass.shares`), its matches are fetched, laid
-out as rows (`_matches`), and fitted into the limit.
+out as rows (`_matches`), and fitted into the limit (`_pages`).
 
-The text of a modified buffer takes the place of its file, which need not exist yet. Links are not
-followed; binary files, those over 1 MiB and those that are not UTF-8 are skipped, and so are files
-that may hold secrets, whoever has approved of the search. The last line of the text always counts
-them, and so does `skipped` in the data.
-
-The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
+The text of a modified buffer takes the place of its file, which need not exist yet. Files that may
+hold secrets are skipped, whoever has approved of the search. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only. Where matches are more than a page for a model holds,
-each file gets a share of it, and its last row counts its others; `offset` counts these as well. For
-the output `files` or `count`, an item is a path, and max_results and offset count files.
+Where matches are more than a page for a model holds, each file gets a share of it, and its last row
+counts its others; `offset` counts these as well. For the output `files` or `count`, an item is a
+path, and max_results and offset count files.
 """
 
 import time
@@ -100,9 +96,7 @@ class Arguments:
         hidden=True,
     )
     timeout_ms: int = argument(
-        "Search timeout in milliseconds (default: 5000).",
-        limits=(1, MAX_TIMEOUT_MS),
-        default=5000,
+        "Search timeout in milliseconds (default: 5000).", limits=(1, MAX_TIMEOUT_MS), default=5000
     )
     literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
@@ -111,13 +105,10 @@ class Arguments:
         default=CONTENT,
     )
     context_lines: int | None = argument(
-        "Lines around a match (default: some for few matches).",
-        minimum=0,
-        maximum=MAX_CONTEXT,
+        "Lines around a match (default: some for few matches).", minimum=0, maximum=MAX_CONTEXT
     )
     definitions: bool = argument(
-        "Only lines that define something; up to three come whole.",
-        default=False,
+        "Only lines that define something; up to three come whole.", default=False
     )
     exclude_tests: bool = argument("Leave out files of tests.", default=False)
     include_ignored: bool = argument("Also what git ignores.", default=False)

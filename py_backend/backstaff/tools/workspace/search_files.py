@@ -52,10 +52,7 @@ class Arguments:
     include_ignored: bool = argument("Also what git ignores.", default=False)
     max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
-        "How many to skip: an answer names it.",
-        default=0,
-        minimum=0,
-        maximum=MAX_OFFSET,
+        "How many to skip: an answer names it.", default=0, minimum=0, maximum=MAX_OFFSET
     )
 
 
