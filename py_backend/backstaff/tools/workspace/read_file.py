@@ -122,7 +122,7 @@ def run(asked: Arguments, context: Context) -> Result:
     if not together.data["missing"]:
         return together
     several = [Defined(each.file.path, each.definition) for each in found if each.definition]
-    return Several(f"{len(several)} definitions have that name", several).listing()
+    return Several(asked.symbol, several).listing()
 
 
 def _check(asked: Arguments) -> None:
