@@ -418,7 +418,9 @@ def test_at_most_three_definitions_with_one_name_are_read_at_once(
     assert (f"{count} definitions have the name 'run'; give" in reply.text) is not is_read
     # Those that do not fit are listed as well.
     small = server.call(READ, given, {"max_output_bytes": 200})
-    assert (small.text.startswith("3 definitions have that name; give")) is (count == 3), small.text
+    assert (small.text.startswith("3 definitions have the name 'run'; give")) is (count == 3), (
+        small.text
+    )
 
 
 @pytest.mark.parametrize("path", [{"path": "a.py"}, {}])
