@@ -1,6 +1,7 @@
 """A page of an answer: as many rows as fit into the limit, and where the next page begins."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from backstaff.render.lines import bracketed, fit, size
@@ -37,21 +38,21 @@ def page(  # noqa: PLR0913 - the parts of an answer, and its limits
     `head` makes its beginning from the number of items in it, and from True if others follow. With
     `has_more`, others follow even the last of `rows`.
     """
-    last = bracketed(notes)
+    texts, last = [row.text for row in rows], bracketed(notes)
+    worth = list(accumulate((row.worth for row in rows), initial=0))  # of the first rows
 
     def next_offset(shown: int) -> int | None:
-        done = rows[: max(shown, 1)]  # else the next page would be this one again
-        after = offset + sum(row.worth for row in done)
-        return after if has_more or len(done) < len(rows) else None
+        done = min(max(shown, 1), len(rows))  # else the next page would be this one again
+        return offset + worth[done] if has_more or done < len(rows) else None
 
     def text(shown: int) -> str:
         end, following = rows[shown - 1].end if shown else "", next_offset(shown)
         if rows and not shown:
-            end = f"[a match of {size(rows[0].text)} bytes is left out for {limit} bytes]\n"
+            end = f"[a match of {size(texts[0])} bytes is left out for {limit} bytes]\n"
         if following is not None:
             end += f"[more: offset={following}]\n"
-        first = head(sum(row.worth for row in rows[:shown]), following is not None)
-        return "".join((first, *(row.text for row in rows[:shown]), end, last))
+        first = head(worth[shown], following is not None)
+        return "".join((first, *texts[:shown], end, last))
 
-    written, shown = fit(text, len(rows), (size(row.text) for row in rows), limit)
+    written, shown = fit(text, len(rows), map(size, texts), limit)
     return Page(written, shown, next_offset(shown))
