@@ -50,7 +50,7 @@ _INSTRUCTIONS = (
     " names the definition around each match, a read gives whole definitions by name, several in"
     " one call, and no secret is read by accident. To find code in few calls, search for several"
     " names at once (a|b), then read all places that matter in one call of read_file: its ranges"
-    " are parts of any files, by symbol or by lines. Globs are about the path below root_path:"
+    " are parts of any files, by symbol or by lines. Globs are about the whole path:"
     " '**/*.py'. An answer has at most {limit} bytes. These tools only read, and only below {root};"
     " paths are relative to it. They read files {how}."
 )
