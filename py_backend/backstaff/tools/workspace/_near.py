@@ -17,11 +17,11 @@ from backstaff.contents.scan import Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.project.files import Closed, project_files
-from backstaff.render.lines import counted, paths_in_a_note, plural
+from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._not_searched import ANY_DEPTH
-from backstaff.tools.workspace._searched import WALK_SHARE, Pass, Searched
+from backstaff.tools.workspace._searched import WALK_SHARE, Searched
 
 SECONDS, MANY, BEST_FILES = 1.0, 20, 3
 """Maximum number of seconds for one search for another pattern, and of files that it counts; the
@@ -159,19 +159,16 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
 
-def timeout(found: Pass | None, prefix: str, *, more: str) -> ToolError:
-    """Return the error that says how far the search came, and how to narrow it (search 5).
+def timeout(scan: Scan | None, prefix: str, *, more: str) -> ToolError:
+    """Return the error that says how far the `scan` came, and how to narrow it (search 5).
 
     It names no match. `prefix` stands before paths. `more` is the argument for more time, or "" if
     that would not help.
     """
     how_far = "no file was searched yet"
-    if found and (number := found.scan.waits_for or found.scan.looked_at):
-        files = found.scan.files
-        nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
-        last = show(prefix + files[number - 1])
-        how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
-        how_far += f" {counted(found.counted, *nouns)} so far"
+    if scan and (number := scan.waits_for or scan.looked_at):
+        last = show(prefix + scan.files[number - 1])
+        how_far = f"the search had come to file {number:,} of {len(scan.files):,}, {last}"
     remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
     remedy += f", or a higher {more}" if more else ""
     problem = f"When the time was up, {how_far}"

@@ -28,7 +28,7 @@ from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.outlines import outline, outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
-from backstaff.contents.scan import Hits
+from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
@@ -155,8 +155,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     except DeadlineExceeded as error:
         # Where the caller waits no longer, a higher timeout_ms would change nothing.
         is_own = budget.deadline < context.budget.deadline and asked.timeout_ms < MAX_TIMEOUT_MS
-        found, prefix = (search.by_path, search.files.prefix) if search else (None, "")
-        raise timeout(found, prefix, more="timeout_ms" * is_own) from error
+        scan, prefix = (search.scan, search.files.prefix) if search else (None, "")
+        raise timeout(scan, prefix, more="timeout_ms" * is_own) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -176,7 +176,7 @@ def _check(asked: Arguments) -> None:
 class Search:
     """A search for `wording` in `files`, within the budget of `matchers`, from the time `start` on.
 
-    `by_path` shows how far the first pass came.
+    `scan` shows how far the first pass came.
     """
 
     asked: Arguments
@@ -185,13 +185,14 @@ class Search:
     matchers: Matchers
     context: Context
     start: float
-    by_path: Pass | None = None
+    scan: Scan | None = None
 
     def result(self) -> Result:
         """Return the page. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         is_model, late = self.context.text_only, list[Note]()
         job = self._job((self.wording.python(), *self.wording.variants()))
-        found = self.by_path = Pass(self.files.scan(job, most=self._most()))
+        self.scan = self.files.scan(job, most=self._most())
+        found = Pass(self.scan)
         self._count(found)
         if not (is_model and (self.asked.offset or found.counted >= self._most())):
             result = self._page(found)
