@@ -44,9 +44,10 @@ Interactively this is the root of the project."
       (put-text-property (point) (match-end 1) 'face 'backstaff-note)
       (goto-char (match-end 1))
       (backstaff-overview--make-buttons
-       (plist-get data (pcase (match-string 1)
-                         ("read first:" :read-first) ("edited lately:" :edited)
-                         ("build:" :build))))
+       (mapcar (lambda (item) (if (stringp item) item (plist-get item :path)))
+               (plist-get data (pcase (match-string 1)
+                                 ("read first:" :read-first) ("edited lately:" :edited)
+                                 ("build:" :build) ("start:" :start) ("test:" :tests)))))
       (forward-line))
     (pcase-dolist ((map :path :names :collapsed) (plist-get data :map))
       (backstaff-overview--make-buttons

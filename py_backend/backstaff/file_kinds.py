@@ -6,6 +6,8 @@ Paths are relative to the project, with slashes. Case does not matter, except in
 import re
 from collections.abc import Iterable
 
+TEST_DIRECTORIES = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
+
 _EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
@@ -35,6 +37,14 @@ _BUILD = re.compile(
     r"|[^/]*\.(asd|cabal|sln|csproj|gemspec|rockspec|nimble))",
     re.IGNORECASE,
 )
+_ENTRY = re.compile(
+    r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
+    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
+    r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
+    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
+    re.IGNORECASE,
+)
+_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ASIDE = re.compile(
     r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
     r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
@@ -58,6 +68,12 @@ def is_test_file(path: str) -> bool:
     return bool(_TEST_FILE.search(path))
 
 
+def is_test_directory(path: str) -> bool:
+    """Return True if the directory `path` holds tests, and not those of an example."""
+    above, _, name = path.lower().rpartition("/")
+    return name in TEST_DIRECTORIES and not _ASIDE.search(f"{above}/")
+
+
 def is_generated(path: str) -> bool:
     """Return True if a program wrote the file `path`, or it is someone else's code."""
     return bool(_GENERATED.search(path))
@@ -77,3 +93,9 @@ def build_files(paths: Iterable[str]) -> list[str]:
 def read_first(paths: Iterable[str]) -> list[str]:
     """Return the documents to read first, those at the top before others."""
     return sorted(filter(_READ_FIRST.fullmatch, paths), key=lambda path: path.count("/"))
+
+
+def entry_points(paths: Iterable[str]) -> list[str]:
+    """Return the files where a program starts: `main` first, then the less deep ones."""
+    likely = [path for path in paths if _ENTRY.fullmatch(path) and not _ASIDE.search(path)]
+    return sorted(likely, key=lambda path: (not _MAIN.search(path), path.count("/")))

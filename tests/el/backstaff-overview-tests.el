@@ -45,6 +45,7 @@
                      "types: .c 3, .md 1, other 1"
                      "read first: README.md"
                      "build: Makefile"
+                     "start: src/main.c"
                      "./ Makefile README.md src/"
                      "src/ main.c"
                      "src/deep/ a.c b.c"

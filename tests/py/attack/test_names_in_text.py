@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backstaff.file_kinds import extension
+from backstaff.file_kinds import TEST_DIRECTORIES, extension
 from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply
@@ -122,7 +122,9 @@ def lines(reply: Reply) -> int:
 @example(names=list(NASTY[12:24]))
 @example(names=list(NASTY[24:]))
 def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[str]) -> None:
-    names = [name for name in names if name not in DEFAULT_EXCLUDES]
+    # A folder with a name such as tests has one more row in an overview, as intended.
+    apart = DEFAULT_EXCLUDES | TEST_DIRECTORIES
+    names = [name for name in names if not {name, name.lower()} & apart]
     # They have the same types, because an overview counts types.
     kinds = (name[name.rindex(".") :] if extension(name) else "" for name in names)
     plain = [f"{number:03}{kind}" for number, kind in enumerate(kinds)]

@@ -296,18 +296,22 @@ def test_data_have_the_content_of_the_text(tree: Plant) -> None:
         "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
         "read_first": ["README.md"],
         "build": [],
+        "tests": [],
+        "start": [],
         "edited": [],
         "named": 3,
         "map": [
             {
                 "path": ".",
                 "names": ["README.md"],
+                "links": [],
                 "collapsed": ["src"],
                 "more_files": 0,
             },
             {
                 "path": "src/deep",
                 "names": ["a.py", "b.py"],
+                "links": [],
                 "collapsed": [],
                 "more_files": 0,
             },
@@ -390,6 +394,13 @@ def test_edits_of_a_hundred_files_at_once_count(repository: Path) -> None:
     assert "edited lately: 100.py 000.py " in overview(repository, max_tokens=400).text
     commit_each(repository, [names, names, ["100.py"]])
     assert "edited lately: 100.py\n" in overview(repository, max_tokens=400).text
+
+
+def test_three_directories_of_tests_are_shown_and_no_program_below_three(tree: Plant) -> None:
+    files = [f"{part}/tests/{n}.py" for n, part in enumerate("abcd")]
+    text = overview(tree(dict.fromkeys([*files, "a/b/c/main.py", "a/b/c/d/main.py"], ""))).text
+    assert "test: a/tests/(1) b/tests/(1) c/tests/(1)\n" in text
+    assert "start: a/b/c/main.py\n" in text
 
 
 def test_only_commit_is_no_recent_edit(repository: Path) -> None:
@@ -552,7 +563,7 @@ def test_budget_holds_for_names_that_are_no_words(tree: Plant, name: str) -> Non
         assert estimated(overview(root, max_tokens=tokens).text) <= tokens
 
 
-def test_head_tells_what_to_read_and_what_builds(tree: Plant) -> None:
+def test_head_tells_where_tests_are_and_where_programs_start(tree: Plant) -> None:
     root = tree(
         {
             "pyproject.toml": "[tool.pytest.ini_options]\n",
@@ -569,9 +580,14 @@ def test_head_tells_what_to_read_and_what_builds(tree: Plant) -> None:
     text = overview(root).text
     assert "\nread first: docs/contributing.rst\n" in text
     assert "\nbuild: Makefile package.json pyproject.toml\n" in text
+    assert "\ntest: tests/(2)\n" in text
+    assert "\nstart: src/app/__main__.py\n" in text
+    data = overview(root).data
+    assert isinstance(data, dict)
+    assert data["tests"] == [{"path": "tests", "files": 2}]
 
 
-def test_documents_at_the_top_come_first(tree: Plant) -> None:
+def test_main_programs_and_documents_at_the_top_come_first(tree: Plant) -> None:
     root = tree(
         {
             "bin/tool": "",
@@ -587,6 +603,14 @@ def test_documents_at_the_top_come_first(tree: Plant) -> None:
     )
     text = overview(root).text
     assert "\nread first: README.md docs/design.md cmd/docs/contributing.md\n" in text
+    assert "\nstart: cmd/tool/main.go bin/tool\n" in text
+
+
+def test_index_of_the_top_src_is_the_start_of_a_program(tree: Plant) -> None:
+    root = tree(
+        {"package.json": "{}", "src/index.ts": "", "index.ts": "", "packages/a/index.ts": ""}
+    )
+    assert "\nstart: index.ts src/index.ts\n" in overview(root).text
 
 
 def test_edited_lately_leaves_out_files_that_change_along(repository: Path) -> None:

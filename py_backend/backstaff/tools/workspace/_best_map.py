@@ -131,6 +131,7 @@ def _line(
     row: Row = {
         "path": (there.prefix + path).rstrip("/") or ".",
         "names": sorted(names),
+        "links": [name for name in sorted(names) if name in there.directories[path].links],
         "collapsed": [there.prefix + one for one in sorted(below)],
         "more_files": more - len(names),
     }

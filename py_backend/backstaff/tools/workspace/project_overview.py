@@ -31,8 +31,8 @@ WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2
 """The part of the time for counting, the least seconds for the map, the head's part of the room."""
 LANDMARK_DEPTH, LATE_COMMITS = 3, 30
 """Where the head looks: directories below one another, and the latest commits."""
-KINDS, EDITED = 6, 8
-"""Maximum numbers of kinds of files, and of files edited lately."""
+KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5
+"""Maximum numbers: kinds of files, files edited lately, directories of tests, entry points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,17 @@ def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, conte
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
     counts[""] = len(paths) - sum(counts[kind] for kind in kinds)
+    tests = [path for path in totals if totals[path] and file_kinds.is_test_directory(path)]
+    tests.sort(key=lambda path: (-totals[path], path))
     shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
+    hottest = sorted(shallow, key=lambda path: -known.heat.get(path, 0))
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
     files = set(paths).difference(there.along)
     lists = {
         "read_first": file_kinds.read_first(shallow),
         "build": file_kinds.build_files(shallow),
+        "start": file_kinds.entry_points(hottest)[:MOST_ENTRIES],
         "edited": [path for path, _ in touched.most_common() if path in files][:EDITED],
     }
     return {
@@ -138,6 +142,7 @@ def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, conte
             {"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "") if counts[kind]
         ],
         **{key: [prefix + path for path in paths] for key, paths in lists.items()},
+        "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
     }
 
 
@@ -147,11 +152,13 @@ def _head(data: Row, room: float, cost: Cost) -> str:
         "types": [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]],
         "read first": [*map(word, data["read_first"])],
         "build": [*map(word, data["build"])],
+        "test": [f"{word(one['path'])}/({one['files']})" for one in data["tests"]],
+        "start": [*map(word, data["start"])],
         "edited lately": [*map(word, data["edited"])],
     }
     rows, head = {label: words for label, words in rows.items() if words}, ""
     for number, (label, words) in enumerate(rows.items()):
-        # Of four rows two fifths go to the first, then half of the rest: they matter more.
+        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
         share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
         between = ", " if label == "types" else " "
         shown = between.join(words[: fitting((cost(one + between) for one in words), share)])
