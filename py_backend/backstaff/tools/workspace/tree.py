@@ -254,6 +254,8 @@ def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
         raised = f", or raise max_depth (at most {MAX_DEPTH})"
         raised *= is_cut and asked.max_depth < MAX_DEPTH
         yield f"dir/… is not opened: give it as path{raised}"
+    if len(tree.nodes) == 1 and asked.entry_kind != "all":
+        yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
         shown = paths_in_a_note(sorted(tree.left_out))
         yield f"left out by rule: {shown}; give one as path to see it"
