@@ -13,6 +13,8 @@ from backstaff.globs.globs import Globs
 from backstaff.project.files import ProjectFiles, in_order, up_to
 from backstaff.render.lines import paths_in_a_note
 
+EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
+"""Names of directories and files that no search looks into, as its contract has it (search 3)."""
 MAX_KEPT = 250_000  # files in all choices that are kept; 125,000 take 13 MB
 
 
@@ -26,9 +28,9 @@ class Rules:
 
     excluded: frozenset[str]
     prefix: str
+    include_prefix: str
     include: Globs | None
     exclude: Globs | None
-    include_prefix: str = ""
     exclude_tests: bool = False
 
 

@@ -145,6 +145,16 @@ def _more_files(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_results=int(found[1]))
 
 
+def _any_depth(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
+    include = answer.given.get("include")
+    globs = include if isinstance(include, list) else [answer.given["query"]]
+    deeper = [f"**/{str(glob).removeprefix('**/')}" for glob in globs]
+    if answer.tool == "workspace/search_files":
+        yield same(answer, query=deeper[0], kind="glob")
+    else:
+        yield same(answer, include=deeper)
+
+
 def _raise_entries(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_entries=int(found[1]))
 
@@ -208,11 +218,6 @@ def _include_ignored(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
     yield same(answer, include_ignored=True)
 
 
-def _as_glob(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
-    yield same(answer, query=text, kind="glob")
-
-
 def _other_words(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
     if answer.tool == "workspace/regexp_search":
@@ -252,13 +257,12 @@ _DIRECTORIES = rf"((?:{_DIRECTORY} ?)+)"
 _QUOTED = r"""('[^']*'|"(?:[^"\\]|\\.)*")"""
 RULES: tuple[tuple[str, Rule], ...] = (
     (r"(workspace/search_files) (\{.*?\})", _given_call),
-    (r"\d+ more: offset=(\d+)", _offset),
     (r"next page: (\{.*\})", _page),
     (r"stopped at max_entries \d+: there may be more; raise it \(at most (\d+)\)", _raise_entries),
     (r"stopped at max_entries 1000: there may be more$", _nothing),
     (r"raise (max_results|max_depth) \(at most (\d+)\)", _raise),
     (
-        r"a line that ends with (?:…|\+\d+) misses names: .* max_depth=(\d+), max_entries=(\d+)",
+        r"a line that ends with \+N or … misses names: .* max_depth=(\d+), max_entries=(\d+)",
         _short_lines,
     ),
     (r"left out by rule: (.*); give one as path to see it", _left_out),
@@ -270,21 +274,16 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"(?:repository|repositories) within: (.*); give a directory as path", _repositories),
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
     (r"names? (?:is|are) ignored by git: include_ignored searches them", _include_ignored),
-    (rf"^the query reads as a glob: {_QUOTED} with kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
-    (r"^no file matches include [^:]*$", _nothing),
-    (r"^the pattern matches the empty text", _also("literal", value=True)),
-    (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
-    (r"^the best files for these words: |^words: ", _nothing),
+    (r"a glob is about the whole path: ", _any_depth),
+    (r"but a match is within one line: ", _nothing),
     (r"^more files: max_results=(\d+)", _more_files),
+    (r"^the best files for these words: |^words: ", _nothing),
     (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
-    (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (r"^more: offset=(\d+)", _offset),
-    (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),

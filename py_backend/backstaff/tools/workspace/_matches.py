@@ -30,6 +30,7 @@ from backstaff.render.lines import first_bytes, shortened, size, some_of
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.headings import HEADINGS
 from backstaff.structure.outline import Definition, Outline
+from backstaff.tools.workspace._pages import Row
 from backstaff.tools.workspace._symbols import lines_of
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
@@ -54,9 +55,6 @@ ANY, WITHIN, WHOLE = range(3)
 """Which lines stand around a match: any, those of its definition, or all that it begins."""
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
-Row = tuple[str, str, int]
-"""The text of a match; the rows that matches share, for a page that ends there; and the number of
-matches that it stands for: the last row of a file may count others."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
@@ -102,7 +100,7 @@ def rows(
                 row for one in found for row in _rows_of(one, made.get(one.path), around, which)
             ]
             if sum(map(size, texts)) <= most:
-                return [(text, "", 1) for text in texts]
+                return list(map(Row, texts))
     is_many = count > FEW and not lines
     shared = [
         [_word(one.path, each, made.get(one.path)) if is_many else "" for each in one.matches]
@@ -153,10 +151,10 @@ def _with_ends(
             for word, lines in listed.items()
         )
         if number < len(shared):
-            yield row, end, 1
+            yield Row(row, end)
         else:
             more = f"+{found.folded} more in this file: give it as root_path\n"
-            yield row + end + more * bool(found.folded), "", 1 + found.folded
+            yield Row(row + end + more * bool(found.folded), worth=1 + found.folded)
 
 
 def _rows_of(found: Hits, outline: Outline | None, around: int, which: int = ANY) -> Iterator[str]:

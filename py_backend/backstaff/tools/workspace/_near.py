@@ -9,19 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from backstaff.contents.choice import above_excluded, choose
+from backstaff.contents.choice import choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded, ToolError
-from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
-from backstaff.render.lines import counted, paths_in_a_note, plural
+from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
-from backstaff.tools.workspace._searched import WALK_SHARE, Pass, Searched
+from backstaff.tools.workspace._not_searched import ANY_DEPTH
+from backstaff.tools.workspace._searched import WALK_SHARE, Searched
 
 SECONDS, MANY, BEST_FILES = 1.0, 20, 3
 """Maximum number of seconds for one search for another pattern, and of files that it counts; the
@@ -32,8 +32,6 @@ _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
 """The beginning of a pattern with flags."""
 _PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
-_GLOB = re.compile(r"(?:(?:.*\||\(\?:)?\*|\?[\w.]).*|[\w./-]*/\*\.\w+", re.DOTALL)
-"""A pattern that is no regular expression, or hardly any, but a glob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +64,8 @@ class Wording:
         # The position counts in the translated pattern, which is not the caller's.
         of = "" if self.pattern == python or not where else f" in {quote(python)}"
         remedy = "write it for Python's re, or give literal=true to look for the text"
-        remedy += "; include takes globs of files" * bool(_GLOB.fullmatch(self.pattern))
         problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
-        details = {"problem": problem, "remedy": remedy, "reason": str(error)}
-        return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)
+        return ToolError("INVALID_REGEX", f"{problem}; {remedy}", problem=problem, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +83,11 @@ class Near:
         They are about the globs of `include`, other patterns and, if `ignored`, the files that git
         ignores. Raises `Cancelled`.
         """
-        project = self.searched.project
+        project, choice = self.searched.project, self.searched.choice
         with suppress(DeadlineExceeded, NoMatcher):
-            if include:
-                yield from self._about_globs(include)
+            if include and not (choice.files or choice.tests):
+                text = f"no file matches include {quote(include[0])}"
+                yield Note(NoteKind.PATTERN, text, ANY_DEPTH)
             if self.scan.matches:
                 told = plural(self.scan.matches, "match is", "matches are")
                 text = f"{told} on no line that defines something"
@@ -101,19 +98,6 @@ class Near:
             if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
                 yield from self._about_ignored()
 
-    def _about_globs(self, include: Sequence[str]) -> Iterator[Note]:
-        """Yield a glob that would match more files deeper, or the first if no file is left."""
-        paths, excluded = self.searched.project.paths, self.searched.rules.excluded
-        files = [self.searched.prefix + one for one in paths if not above_excluded(one, excluded)]
-        budget, choice = self.matchers.budget.at_most(suggestions.SECONDS), self.searched.choice
-        globs = () if choice.by_exclude else include
-        deeper = (suggestions.deeper_glob(one, files, budget) for one in globs)
-        why = next(filter(None, deeper), "")
-        if not (choice.files or choice.tests):
-            why = f"no file matches include {quote(include[0])}{': ' * bool(why)}{why}"
-        if why:
-            yield Note(NoteKind.PATTERN, why)
-
     def _about_patterns(self) -> Iterator[Note]:
         """Yield how many files other patterns match, and that a match is within one line."""
         pattern, ignore_case = self.wording.python()
@@ -121,8 +105,6 @@ class Near:
         for variant, note in self.wording.variants().items():
             if told := self._count(likely, variant):
                 yield replace(note, text=f"{told} {note.text}")
-        if _GLOB.fullmatch(self.wording.pattern):
-            yield Note(NoteKind.PATTERN, "the pattern reads as a glob", "include takes globs")
         whole = pattern
         if "s" in self.wording.flags:
             whole = _FLAGS.sub("(?s", pattern) if _FLAGS.match(pattern) else f"(?s){pattern}"
@@ -177,19 +159,16 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
 
-def timeout(found: Pass | None, prefix: str, *, more: str) -> ToolError:
-    """Return the error that says how far the search came, and how to narrow it (search 5).
+def timeout(scan: Scan | None, prefix: str, *, more: str) -> ToolError:
+    """Return the error that says how far the `scan` came, and how to narrow it (search 5).
 
     It names no match. `prefix` stands before paths. `more` is the argument for more time, or "" if
     that would not help.
     """
     how_far = "no file was searched yet"
-    if found and (number := found.scan.waits_for or found.scan.looked_at):
-        files = found.scan.files
-        nouns = ("matching file",) if found.scan.job.output == "files" else ("match", "matches")
-        last = show(prefix + files[number - 1])
-        how_far = f"the search had come to file {number:,} of {len(files):,}, {last}, with"
-        how_far += f" {counted(found.counted, *nouns)} so far"
+    if scan and (number := scan.waits_for or scan.looked_at):
+        last = show(prefix + scan.files[number - 1])
+        how_far = f"the search had come to file {number:,} of {len(scan.files):,}, {last}"
     remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
     remedy += f", or a higher {more}" if more else ""
     problem = f"When the time was up, {how_far}"

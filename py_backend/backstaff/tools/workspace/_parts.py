@@ -109,12 +109,14 @@ class Part:
 
 
 class Several(ToolError):
-    """More definitions `found` than are read at once. `head` says so."""
+    """More definitions of `symbol` are `found` than are read at once."""
 
-    def __init__(self, head: str, found: Sequence[Defined]) -> None:
-        message = f"{head}: {listed(found)}; give path and the whole name"
+    def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
+        least = "At least " * (len(found) == MAX_FOUND)
+        self.head = f"{least}{len(found)} definitions have the name {quote(symbol)}"
+        self.found = found
+        message = f"{self.head}: {listed(found)}; give path and the whole name"
         super().__init__(ErrorCode.INVALID_ARGUMENT, message)
-        self.head, self.found = head, found
 
     def listing(self) -> Result:
         """Return an answer that lists them, for a call that asks for nothing else."""
@@ -223,21 +225,13 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
 def _anywhere(symbol: str, context: Context) -> Defined:
     found, unread = in_project(symbol, context)
     if not found:
-        problem = f"No file that was read defines {quote(symbol)}: {unread}"
-        if not unread:
-            words = "; {} with definitions=true finds a part of a name"
-            remedy = context.hint(words, "workspace/regexp_search")
-            problem = f"No file of the project defines {quote(symbol)}"
-            problem += f", in the languages that are known{remedy}"
-        raise ToolError(ErrorCode.NOT_FOUND, problem)
+        words = "; {} with definitions=true finds a part of a name"
+        remedy = context.hint(words, "workspace/regexp_search")
+        problem = f"No file that was read, in a known language, defines {quote(symbol)} ({unread})"
+        raise ToolError(ErrorCode.NOT_FOUND, problem + remedy)
     if len({(one.path, one.definition.qualified) for one in found}) > 1:
-        raise _several(symbol, found)
+        raise Several(symbol, found)
     return found[0]
-
-
-def _several(symbol: str, found: Sequence[Defined]) -> Several:
-    least = "At least " if len(found) == MAX_FOUND else ""
-    return Several(f"{least}{len(found)} definitions have the name {quote(symbol)}", found)
 
 
 def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
@@ -255,7 +249,7 @@ def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
         message += f"; it is defined in {listed(elsewhere)}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)
     if len(found) > MAX_TOGETHER:
-        raise _several(symbol, [Defined(file.path, one) for one in found])
+        raise Several(symbol, [Defined(file.path, one) for one in found])
     return found
 
 

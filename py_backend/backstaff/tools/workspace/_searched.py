@@ -14,23 +14,23 @@ from math import inf
 from operator import attrgetter
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import Choice, Rules, choose
+from backstaff.contents.choice import EXCLUDED, Choice, Rules, choose
 from backstaff.contents.outlines import outlines
-from backstaff.contents.regexp_worker import Job
+from backstaff.contents.regexp_worker import Job, judged
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
 from backstaff.contents.worth import CUT_FILES, Worthy, by_words, weights, with_places
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
-from backstaff.fs.contents import Contents
+from backstaff.fs.contents import MAX_FILE_BYTES, Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
+from backstaff.reading.encoding import codec
 from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import EXCLUDED, contents_of, text, unsaved_texts
 
 score_of = attrgetter("score")
 WALK_SHARE = 0.75
@@ -78,12 +78,18 @@ class Searched:
         worthy = {one.hits.path: one for one in by_words(question, files, weight)}
         best = [one.hits.path for one in nlargest(CUT_FILES, worthy.values(), key=score_of)]
         with suppress(DeadlineExceeded):
-            texts = {path: text(path, self.contents) for path in budget.checked(best, 1)}
+            texts = {path: self.text(path) for path in budget.checked(best, 1)}
             made = dict(outlines(texts, budget))
             for path in budget.checked(best, 1):
                 one, outline = worthy[path], made[path]
                 worthy[path] = with_places(one, question, weight, texts[path], outline)
         return sorted(worthy.values(), key=score_of, reverse=True)
+
+    def text(self, path: str) -> str:
+        """Return the text of the file `path`; "" if it is no text or cannot be read."""
+        data = self.contents.data(path)
+        data = judged(data) if isinstance(data, bytes) else ""
+        return data.decode() if isinstance(data, bytes) else ""
 
     @property
     def prefix(self) -> str:
@@ -144,7 +150,7 @@ def rules_of(
             globs.append(compile_globs(tuple(patterns)) if patterns else None)
         except BadGlob as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
-    return Rules(EXCLUDED, "", globs[0], globs[1], exclude_tests=exclude_tests)
+    return Rules(EXCLUDED, "", "", globs[0], globs[1], exclude_tests=exclude_tests)
 
 
 @contextmanager
@@ -172,16 +178,21 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
         else:
             walking = budget.share(WALK_SHARE)
             project = project_files(place, walking, include_ignored=include_ignored, lazily=lazily)
-        texts, notes = unsaved_texts(prefix, context), list[Note]()
-        with contents_of(place, texts) as contents:
+        texts = {  # unsaved ones stand for files
+            path[len(prefix) :]: Unread.TOO_LARGE.value
+            if len(one.data) > MAX_FILE_BYTES
+            else judged(one.data, *filter(None, [codec(one.coding)]))
+            for path, one in context.unsaved.items()
+            if path.startswith(prefix)
+        }
+        with Contents(place.directory, place.root.guard, prefix, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
-            choice = choose(project, rules, budget, new)
+            choice, notes = choose(project, rules, budget, new), list[Note]()
             if rules.include and prefix and not (choice.files or choice.tests):
-                from_there = replace(rules, include_prefix="")
-                below = choose(project, from_there, budget, new)
-                if below.files or below.tests:
-                    choice, rules = below, from_there
-                    notes.append(Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}"))
+                rules = replace(rules, include_prefix="")
+                choice = choose(project, rules, budget, new)
+                if choice.files or choice.tests:
+                    notes = [Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")]
             if notes or not choice.files:
                 project.confirm()  # no pass does, or a note is about all files
             base = prefix + alone if alone else place.relative

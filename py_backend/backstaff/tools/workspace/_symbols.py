@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import told_by_name
 from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job
 from backstaff.errors import DeadlineExceeded
-from backstaff.fs.contents import Unread
 from backstaff.names.suggestions import similar
-from backstaff.render.lines import counted, shortened, some_of
+from backstaff.render.lines import shortened, some_of
 from backstaff.render.names import visible, word
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline, names_in
 from backstaff.tool import Context
+from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._searched import rules_of, searched
-from backstaff.tools.workspace._texts import text
 
 MAX_NEAR, MAX_FOUND = 6, 20
 """Maximum numbers of similar names and of definitions in the project that an answer names."""
@@ -84,31 +82,22 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
     """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
     They come from files that have a line with the name and no value before it. The second value
-    says which files were not looked at, and names the remedy, or is "": "3 files could not be read;
-    try again".
+    says which files were not looked at, as a search does.
     """
-    found, scan, by_name = list[Defined](), None, ""
-    if not (parts := names_in(symbol)):
-        return found, ""
+    found, unread = list[Defined](), "not searched: later files, as the time was up"
+    parts, budget = names_in(symbol) or [symbol], context.budget.share(TIME_SHARE)
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
-    budget = context.budget.share(TIME_SHARE)
     with (
         suppress(DeadlineExceeded, NoMatcher),
         Matchers(budget) as matchers,
         searched(".", rules_of(), context, budget) as files,
     ):
-        by_name = ", ".join(told_by_name(files.choice.by_name, ""))
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):
-            made = outline(text(hits.path, files.contents), hits.path, budget)
+            made = outline(files.text(hits.path), hits.path, budget)
             found += [Defined(hits.path, one) for one in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break
             budget.check()
-    unread = [why for _, why in scan.unread_files()] if scan else []
-    if closed := unread.count(Unread.UNREADABLE):
-        return found[:MAX_FOUND], f"{counted(closed, 'file')} could not be read; try again"
-    if not found and (scan is None or scan.is_early()):
-        return found, "the time was up before all files were searched; try again"
-    by_name = f"not searched, for their names: {by_name}; 'path' reads them" if by_name else ""
-    return found[:MAX_FOUND], by_name
+        unread = told(files, scan)[2][-1].text
+    return found[:MAX_FOUND], unread

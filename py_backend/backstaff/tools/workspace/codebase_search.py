@@ -28,7 +28,6 @@ from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
-from backstaff.tools.workspace._texts import text
 
 MAX_QUERY_CHARACTERS, MAX_RESULTS = 1024, 30
 MAX_TEXT_BYTES, WHOLE_SHARE = 6 << 10, 2
@@ -63,8 +62,8 @@ class Answer:
     best: Sequence[Worthy]
 
     def notes(self) -> list[Note]:
-        """Say how to see more, which words were looked for, and which of them no file has."""
-        words, scan, most = self.question.words, self.scan, self.asked.max_results
+        """Say which words were looked for, and which of them no file has."""
+        words, scan = self.question.words, self.scan
         shown = [visible(self.question.shown(word)) for word in words]
         nowhere = [
             one
@@ -73,9 +72,8 @@ class Answer:
         ]
         text = f"words: {' '.join(shown)}" + f"; in no file: {' '.join(nowhere)}" * bool(nowhere)
         notes = [*self.files.notes, Note(NoteKind.PATTERN, text)]
-        if len(self.found) > len(self.best) and most < MAX_RESULTS:
-            more = f"max_results={min(2 * most, MAX_RESULTS)}"
-            notes.insert(0, Note(NoteKind.LIMIT, "more files", more))
+        if len(self.found) > len(self.best) and self.asked.max_results < MAX_RESULTS:
+            notes.append(Note(NoteKind.LIMIT, "more files", f"max_results={MAX_RESULTS}"))
         if scan.is_early():
             late = f"the time was up after {scan.looked_at:,} of {len(scan.files):,} files"
             notes.append(Note(NoteKind.TIME, late, "give root_path or include"))
@@ -98,7 +96,7 @@ class Answer:
         name = self.question.identifiers[-1].lower() if places else ""
         if not places or (one := places[0].definition).name.lower() != name:
             return ""
-        lines = text(self.best[0].hits.path, self.files.contents).split("\n")
+        lines = self.files.text(self.best[0].hits.path).split("\n")
         shown = range(one.first_line, one.last_line + 1)
         written = "".join(f"  {at}: {shortened(visible(lines[at - 1]), MOST)}\n" for at in shown)
         return written if size(written) <= limit else ""

@@ -35,7 +35,6 @@ from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._searched import rules_of, searched
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
-from backstaff.tools.workspace._texts import text
 
 DEFAULT_TEXT_BYTES = 4096
 """Maximum number of bytes of a text (contract 007)."""
@@ -100,14 +99,13 @@ def _outlined(path: str, line_count: int, made: Outline | None, depth: int | Non
 def _of_directory(
     directory: str, rules: Rules, limit: int, depth: int | None, context: Context
 ) -> Result:
-    budget, found, late, notes = context.budget, list[Outlined](), list[str](), list[str]()
+    budget, found, late = context.budget, list[Outlined](), list[str]()
     below = "" if directory == "." else f"{directory}/"
     try:
         with searched(directory, rules, context, budget) as files:
-            notes = [str(note) for note in files.notes]
             for at in range(0, len(files.choice.files), TOGETHER):
                 paths = budget.checked(files.choice.files[at : at + TOGETHER], stride=8)
-                whole = {below + path: text(path, files.contents) for path in paths}
+                whole = {below + path: files.text(path) for path in paths}
                 made = dict(outlines(whole, budget))
                 for path, content in whole.items():
                     count = content.count("\n") + 1  # as workspace/read_file counts
@@ -116,8 +114,8 @@ def _of_directory(
         late = ["the time was up before all files were read: give a deeper path or include"]
     late = [_unknown(one.path, one.problem) for one in found if one.problem] + late
     known = [one for one in found if one.definitions]
-    if others := sum(not (one.definitions or one.problem) for one in found):
-        notes.append(f"{counted(others, 'file')} without known definitions")
+    others = sum(not (one.definitions or one.problem) for one in found)
+    notes = [f"{counted(others, 'file')} without known definitions"] * bool(others)
     total = sum(len(one.definitions) for one in known)
     where = f" in {show(below)}" if below else ""
     head = f"{counted(total, 'definition')} in {counted(len(known), 'file')}{where}\n"

@@ -122,7 +122,7 @@ def run(asked: Arguments, context: Context) -> Result:
     if not together.data["missing"]:
         return together
     several = [Defined(each.file.path, each.definition) for each in found if each.definition]
-    return Several(f"{len(several)} definitions have that name", several).listing()
+    return Several(asked.symbol, several).listing()
 
 
 def _check(asked: Arguments) -> None:
@@ -152,16 +152,9 @@ def _together(
     if len(errors) == len(found):
         message = "; ".join(dict.fromkeys(one.message for one in errors))
         raise ToolError(errors[0].code, message)
-    pages, sizes = list[Result](), list[int]()
-    for part in found:
-        if isinstance(part, Part):
-            whole = page(part, limit)
-            is_cut = whole.data["next_start_line"] is not None
-        else:
-            error, is_cut = {"code": part.code, "message": part.message}, False
-            whole = Result(text=f"[{part.message}]\n", data={"error": error})
-        pages.append(whole)
-        sizes.append(limit + 1 if is_cut else size(whole.text))  # a cut page would be longer
+    pages = [page(one, limit) if isinstance(one, Part) else _told(one) for one in found]
+    # A page that is cut would be longer.
+    sizes = [limit + 1 if one.data.get("next_start_line") else size(one.text) for one in pages]
     short, room = limit // SHORT_SHARE, limit
     is_long = [
         isinstance(part, Part) and taken > short for part, taken in zip(found, sizes, strict=True)
@@ -188,6 +181,11 @@ def _together(
         data={"ranges": [one.data for one in answer], "missing": left, "truncated": truncated},
         truncated=truncated,
     )
+
+
+def _told(error: ToolError) -> Result:
+    data = {"error": {"code": error.code, "message": error.message}}
+    return Result(text=f"[{error.message}]\n", data=data)
 
 
 def _missing(parts: Sequence[object], limit: int, room: int) -> str:

@@ -8,23 +8,18 @@ no file has changed; if one has, a note says so.
 
 The way of a match is `Search.result`: the files are chosen (`_searched`), each has its matches
 counted (`Scan`), the page is shared among the files (`Pass.shares`), its matches are fetched, laid
-out as rows (`_matches`), and fitted into the limit.
+out as rows (`_matches`), and fitted into the limit (`_pages`).
 
-The text of a modified buffer takes the place of its file, which need not exist yet. Links are not
-followed; binary files, those over 1 MiB and those that are not UTF-8 are skipped, and so are files
-that may hold secrets, whoever has approved of the search. The last line of the text always counts
-them, and so does `skipped` in the data.
-
-The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
+The text of a modified buffer takes the place of its file, which need not exist yet. Files that may
+hold secrets are skipped, whoever has approved of the search. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only. Where matches are more than a page for a model holds,
-each file gets a share of it, and its last row counts its others; `offset` counts these as well. For
-the output `files` or `count`, an item is a path, and max_results and offset count files.
+Where matches are more than a page for a model holds, each file gets a share of it, and its last row
+counts its others; `offset` counts these as well. For the output `files` or `count`, an item is a
+path, and max_results and offset count files.
 """
 
-import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -33,21 +28,22 @@ from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.outlines import outline, outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
-from backstaff.contents.scan import Hits
+from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.project.files import Changed
-from backstaff.render.lines import bracketed, counted, fit, shortened, size
+from backstaff.render.lines import counted, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
+from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as rows_of
 from backstaff.tools.workspace._near import Near, Wording, timeout
 from backstaff.tools.workspace._not_searched import told
+from backstaff.tools.workspace._pages import Row, page
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Pass, Searched, rules_of, searched
 
@@ -62,8 +58,6 @@ WEIGH_SHARE = 0.6
 CONTENT, FILES, COUNT = "content", "files", "count"
 """The items of an answer: matches, files that have any, or files with a number."""
 LATE = "the time was up before all definitions around matches were found"
-_EDGE = re.compile(r"[\^$]|\\[bBAZ]|\(\?[=!<]")
-"""A part of each pattern that is meant to match no character."""
 UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
 NEW_ORDER = "files have changed since the page before, so the order is new"
 
@@ -102,9 +96,7 @@ class Arguments:
         hidden=True,
     )
     timeout_ms: int = argument(
-        "Search timeout in milliseconds (default: 5000).",
-        limits=(1, MAX_TIMEOUT_MS),
-        default=5000,
+        "Search timeout in milliseconds (default: 5000).", limits=(1, MAX_TIMEOUT_MS), default=5000
     )
     literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
@@ -113,13 +105,10 @@ class Arguments:
         default=CONTENT,
     )
     context_lines: int | None = argument(
-        "Lines around a match (default: some for few matches).",
-        minimum=0,
-        maximum=MAX_CONTEXT,
+        "Lines around a match (default: some for few matches).", minimum=0, maximum=MAX_CONTEXT
     )
     definitions: bool = argument(
-        "Only lines that define something; up to three come whole.",
-        default=False,
+        "Only lines that define something; up to three come whole.", default=False
     )
     exclude_tests: bool = argument("Leave out files of tests.", default=False)
     include_ignored: bool = argument("Also what git ignores.", default=False)
@@ -166,8 +155,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     except DeadlineExceeded as error:
         # Where the caller waits no longer, a higher timeout_ms would change nothing.
         is_own = budget.deadline < context.budget.deadline and asked.timeout_ms < MAX_TIMEOUT_MS
-        found, prefix = (search.by_path, search.files.prefix) if search else (None, "")
-        raise timeout(found, prefix, more="timeout_ms" * is_own) from error
+        scan, prefix = (search.scan, search.files.prefix) if search else (None, "")
+        raise timeout(scan, prefix, more="timeout_ms" * is_own) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -187,7 +176,7 @@ def _check(asked: Arguments) -> None:
 class Search:
     """A search for `wording` in `files`, within the budget of `matchers`, from the time `start` on.
 
-    `by_path` shows how far the first pass came.
+    `scan` shows how far the first pass came.
     """
 
     asked: Arguments
@@ -196,23 +185,24 @@ class Search:
     matchers: Matchers
     context: Context
     start: float
-    by_path: Pass | None = None
+    scan: Scan | None = None
 
     def result(self) -> Result:
         """Return the page. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         is_model, late = self.context.text_only, list[Note]()
         job = self._job((self.wording.python(), *self.wording.variants()))
-        found = self.by_path = Pass(self.files.scan(job, most=self._most()))
+        self.scan = self.files.scan(job, most=self._most())
+        found = Pass(self.scan)
         self._count(found)
         if not (is_model and (self.asked.offset or found.counted >= self._most())):
-            result = self._page(found).result()
+            result = self._page(found)
             if not is_model or result.data["next_offset"] is None:
                 return result
         try:
             found = self._by_worth() or found
         except (DeadlineExceeded, NoMatcher):
             late = [Note(NoteKind.TIME, UNWEIGHED, "give a root_path or include")]
-        return self._page(found, late).result()
+        return self._page(found, late)
 
     def _most(self) -> int:
         """The number of matches, or of files, after which a pass by path ends: one too many."""
@@ -269,36 +259,77 @@ class Search:
         ordered.scan = scan
         return ordered
 
-    def _page(self, found: Pass, late: Sequence[Note] = ()) -> "Page":
-        """Fetch the matches of the page, and find the notes of the answer."""
-        asked, files, budget = self.asked, self.files, self.matchers.budget
-        if asked.output == CONTENT:
-            shown, has_more = self._fetched(found)
-        else:
-            rest = found.hits[asked.offset :]
-            shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
+    def _page(self, found: Pass, late: Sequence[Note] = ()) -> Result:
+        """Return the page of the matches `found`, in the caller's limit.
+
+        The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
+        """
+        asked, files, limit = self.asked, self.files, self.context.text_limit()
+        shown, has_more = self._fetched(found)
         notes = [*files.notes, *late, *self._order_notes(found)]
-        empty = (start == end for one in shown for _, start, end, *_ in one.matches)
-        if not _EDGE.search(asked.pattern) and any(empty):
-            text = "the pattern matches the empty text, so every line matches"
-            notes.append(Note(NoteKind.PATTERN, text, "literal=true looks for the text"))
         if not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
             notes += near.reasons(asked.include, ignored=not asked.include_ignored)
-        shown = [replace(one, path=files.prefix + one.path) for one in shown]
         made = dict[str, Outline]()
         try:
             texts = {one.path: one.text.decode() for one in shown if one.text}
-            made.update((path, one) for path, one in outlines(texts, budget) if one)
+            made.update((path, one) for path, one in outlines(texts, self.matchers.budget) if one)
         except DeadlineExceeded:
             notes.append(Note(NoteKind.TIME, LATE))
         problems = (f"{show(path)} {one.problem}" for path, one in made.items() if one.problem)
         notes += [Note(NoteKind.TIME, f"no definitions: {problem}") for problem in problems]
-        return Page(self, found, has_more, shown, notes, made)
+        counts, unsaved, of_files = told(files, found.scan)
+        notes, is_cut = [*notes, *of_files], has_more or not found.is_whole
+        if asked.output == CONTENT:
+            # Only a whole answer has lines around matches unasked.
+            lines = 0 if is_cut or asked.offset else None
+            lines = lines if asked.context_lines is None else asked.context_lines
+            items, rows = list(items_of(shown, made)), rows_of(shown, made, lines, limit)
+        else:
+            keys, end = ["path"], "\n"
+            if asked.output == COUNT:
+                keys, end = ["path", "count"], ": {}\n"
+            items = [({key: getattr(one, key) for key in keys}, {}) for one in shown]
+            rows = [Row(path_in_text(one.path) + end.format(one.count)) for one in shown]
+
+        def head(count: int, more: bool) -> str:  # noqa: FBT001
+            return self._head(found, count if shown else None, more=more)
+
+        written = page(head, rows, notes, limit, asked.offset, has_more=is_cut)
+        truncated = written.next_offset is not None or any(one.folded for one in shown)
+        kinds = {"binary": "binary", "size_limit": "too_large"}.items()
+        output = {
+            "query": {"pattern": asked.pattern, "flags": asked.flags},
+            "root_path": files.base,
+            "truncated": truncated,
+            "scanned_files": found.scan.searched,
+            "items": [item for item, _ in items[: written.shown]],
+            "warnings": [
+                f"skipped_{kind}_files={counts[key]}" for kind, key in kinds if counts[key]
+            ],
+            "skipped": counts,
+            "next_offset": written.next_offset,
+            "unsaved": unsaved,
+        }
+        took_ms = round((time.monotonic() - self.start) * 1000)
+        in_units = [item | units for item, units in items[: written.shown]]
+        return Result(
+            text=written.text,
+            data=output | {"notes": [note.data() for note in notes]},
+            output=output | {"took_ms": took_ms, "items": in_units},
+            truncated=truncated,
+        )
 
     def _fetched(self, found: Pass) -> tuple[list[Hits], bool]:
-        """Return the matches of the page, and True if matches are left for later pages."""
-        asked, pattern = self.asked, self.wording.python()
+        """Return the page's files with its matches, by their paths from the root on.
+
+        The second value is True if matches, or files, are left for later pages.
+        """
+        asked, pattern, prefix = self.asked, self.wording.python(), self.files.prefix
+        if asked.output != CONTENT:
+            rest = found.hits[asked.offset :]
+            first = [replace(one, path=prefix + one.path) for one in rest[: asked.max_results]]
+            return first, len(rest) > len(first)
         most = asked.max_results + 1
         if self.context.text_only:  # programs and people get all matches, on later pages
             most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
@@ -314,7 +345,8 @@ class Search:
                 matches = matches[passed:][:most]
             text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
             if matches:  # else the file has changed meanwhile
-                shown.append(replace(hits, matches=matches, text=text, folded=folded))
+                path = prefix + hits.path
+                shown.append(replace(hits, path=path, matches=matches, text=text, folded=folded))
         return shown, has_more
 
     def _order_notes(self, found: Pass) -> list[Note]:
@@ -327,103 +359,18 @@ class Search:
         is_new = self.asked.offset > 0 and before not in (None, order)
         return [Note(NoteKind.PATTERN, NEW_ORDER, "offset=0")] * is_new
 
+    def _head(self, found: Pass, shown: int | None, *, more: bool) -> str:
+        """Return the first line of a page with so many matches, or files; None says past the end.
 
-_ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
-"""A hash of the order of the latest searches by worth: their next pages have the same one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of a `search` that is over: the files `shown`, by their paths from the root on.
-
-    With `has_more`, known matches are left for later pages. `outlines` are by path.
-    """
-
-    search: Search
-    found: Pass
-    has_more: bool
-    shown: Sequence[Hits]
-    reasons: Sequence[Note]
-    outlines: Mapping[str, Outline]
-
-    def result(self) -> Result:
-        """The page in the caller's limit.
-
-        The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
+        With `more`, another page follows.
         """
-        asked, files, limit = self.search.asked, self.search.files, self.search.context.text_limit()
-        counts, unsaved, of_files = told(files, self.found.scan)
-        notes, is_cut = [*self.reasons, *of_files], self.has_more or not self.found.is_whole
-        items, rows = self._items_and_rows(limit, is_cut=is_cut)
-        last, (texts, ends, worth) = bracketed(notes), zip(*rows, strict=True) if rows else [()] * 3
-
-        def offset(shown: int) -> int | None:
-            """Where the next page begins; None if there is none."""
-            done = max(shown, 1)  # else the next page would be this one again
-            return asked.offset + sum(worth[:done]) if is_cut or done < len(rows) else None
-
-        def text(shown: int) -> str:
-            end, following = ends[shown - 1] if shown else "", offset(shown)
-            if rows and not shown:
-                end = f"[a match of {size(texts[0])} bytes is left out for {limit} bytes]\n"
-            if following is not None:
-                end += f"[more: offset={following}]\n"
-            head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *texts[:shown], end, last))
-
-        answer, shown = fit(text, len(rows), map(size, texts), limit)
-        next_offset = offset(shown)
-        truncated = next_offset is not None or any(one.folded for one in self.shown)
-        kinds = {"binary": "binary", "size_limit": "too_large"}.items()
-        output = {
-            "query": {"pattern": asked.pattern, "flags": asked.flags},
-            "root_path": files.base,
-            "truncated": truncated,
-            "scanned_files": self.found.scan.searched,
-            "items": [item for item, _ in items[:shown]],
-            "warnings": [
-                f"skipped_{kind}_files={counts[key]}" for kind, key in kinds if counts[key]
-            ],
-            "skipped": counts,
-            "next_offset": next_offset,
-            "unsaved": unsaved,
-        }
-        took_ms = round((time.monotonic() - self.search.start) * 1000)
-        in_units = [item | units for item, units in items[:shown]]
-        return Result(
-            text=answer,
-            data=output | {"notes": [note.data() for note in notes]},
-            output=output | {"took_ms": took_ms, "items": in_units},
-            truncated=truncated,
-        )
-
-    def _items_and_rows(self, limit: int, *, is_cut: bool) -> tuple[list[Item], list[Row]]:
-        """Return the data and the rows of the matches, or of the files.
-
-        Only a whole answer has lines around matches unasked.
-        """
-        asked = self.search.asked
-        if asked.output == CONTENT:
-            lines = 0 if is_cut or asked.offset else None
-            lines = lines if asked.context_lines is None else asked.context_lines
-            items = list(items_of(self.shown, self.outlines))
-            return items, rows_of(self.shown, self.outlines, lines, limit)
-        keys = ("path", "count") if asked.output == COUNT else ("path",)
-        items = [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
-        end = ": {}\n" if asked.output == COUNT else "\n"
-        return items, [
-            (path_in_text(one.path) + end.format(one.count), "", 1) for one in self.shown
-        ]
-
-    def _head(self, shown: int, *, more: bool) -> str:
-        asked, found = self.search.asked, self.found
+        asked, is_content = self.asked, self.asked.output == CONTENT
         of, files = counted(found.scan.searched, "file"), counted(len(found.hits), "file")
         of = f"the first {of}" if more and not found.is_whole else of
-        among = f"for {asked.wanted()} ({of} searched{self.search.files.where()})\n"
-        is_content = asked.output == CONTENT
+        among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
         if not found.hits:
             return f"No {'definitions' if asked.definitions else 'matches'} {among}"
-        if not self.shown:
+        if shown is None:
             nouns = "matches" if is_content else "files with matches"
             return f"No more {nouns} than {found.counted:,} {among}"
         which = counted(shown, "match", "matches") if is_content else files
@@ -435,6 +382,10 @@ class Page:
         where = f" in {files}" * (is_all or not is_part) if is_content else " with matches"
         order = ", the most telling files first," * (found.is_weighed and len(found.hits) > 1)
         return f"{which}{where}{order} {among}"
+
+
+_ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
+"""A hash of the order of the latest searches by worth: their next pages have the same one."""
 
 
 TOOL = Tool(

@@ -16,24 +16,25 @@ in the last 1,000 commits comes first. Words end at blanks. Case does not matter
 letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.names import suggestions
-from backstaff.names.query import Matches, Query, SearchKind
+from backstaff.names.query import Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import project_files
-from backstaff.render.lines import bracketed, fit, plural, size, some_of
+from backstaff.render.lines import plural, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._not_searched import not_walked
+from backstaff.tools.workspace._not_searched import ANY_DEPTH, not_walked
+from backstaff.tools.workspace._pages import Row, page
 from backstaff.tools.workspace._refusals import refusal
 
 MAX_RESULTS, MAX_OFFSET = 1000, 1_000_000
-FEW = 3
-"""Maximum number of matches of a glob with a note about deeper globs."""
+FEW = 3  # matches of a glob from which on no note says that it is about the whole path
 WALK_SHARE, MIN_SECONDS = 0.75, 0.5
 """The part of the time for collecting paths, and the least seconds for the query."""
 
@@ -52,10 +53,7 @@ class Arguments:
     include_ignored: bool = argument("Also what git ignores.", default=False)
     max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
-        "How many to skip: an answer names it.",
-        default=0,
-        minimum=0,
-        maximum=MAX_OFFSET,
+        "How many to skip: an answer names it.", default=0, minimum=0, maximum=MAX_OFFSET
     )
 
 
@@ -79,63 +77,46 @@ def run(arguments: Arguments, context: Context) -> Result:
         among = f"the query was compared with {len(project.paths)} paths"
         problem = f"The time was up while {among}: give a simpler query, or a directory as path"
         raise DeadlineExceeded(problem) from error
-    total, page = len(matches) + best.guesses, [path for _, path in best.files[asked.offset :]]
-    head = _head(asked, base, len(matches), total, len(project.paths))
-    why = _reason(asked.query, matches, total, prefix, budget.at_most(suggestions.SECONDS))
-    notes = [Note(NoteKind.PATTERN, why)] if why else []
+    total, paths = len(matches) + best.guesses, [path for _, path in best.files[asked.offset :]]
+    notes = list[Note]()
     if not matches and project.ignored:
         ignored = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
-        notes.insert(0, Note(NoteKind.IGNORED, ignored, "include_ignored searches them"))
+        notes.append(Note(NoteKind.IGNORED, ignored, "include_ignored searches them"))
+    if query.globs and 0 < total <= FEW and "**" not in asked.query:
+        notes.append(Note(NoteKind.PATTERN, ANY_DEPTH))
+    if not total:
+        notes += _reasons(asked, matches.paths, prefix, budget)
     notes += not_walked(project, prefix)
-    limit, rows = context.text_limit(), [f"{show(prefix + path)}\n" for path in page]
-
-    def offset(shown: int) -> int | None:
-        """Where the next page begins; None if there is none."""
-        after = asked.offset + max(shown, 1)  # else the next page would be this one again
-        return after if rows and after < total else None
-
-    def page_text(shown: int) -> str:
-        end, following = "", offset(shown)
-        if rows and not shown:
-            length = size(rows[0]) - 1
-            end = f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
-        if following is not None:
-            end += f"[{total - following} more: offset={following}]\n"
-        return "".join((head, *rows[:shown], bracketed(notes), end))
-
+    first = _head(asked, base, len(matches), total, len(project.paths))
+    rows = [Row(f"{show(prefix + path)}\n") for path in paths]
+    is_early = bool(rows) and asked.offset + len(rows) < total
+    limit = context.text_limit()
+    written = page(lambda *_: first, rows, notes, limit, asked.offset, has_more=is_early)
     # The data hold no more paths than the text, so a reader of either goes on at `next_offset`.
-    answer, shown = fit(page_text, len(rows), map(size, rows), limit)
-    next_offset = offset(shown)
     return Result(
-        text=answer,
+        text=written.text,
         data={
             "query": asked.query,
             "kind": query.kind,
             "path": base,
-            "files": [prefix + path for path in page[:shown]],
+            "files": [prefix + path for path in paths[: written.shown]],
             "total": total,
             "searched": len(project.paths),
             "offset": asked.offset,
-            "next_offset": next_offset,
+            "next_offset": written.next_offset,
             "notes": [note.data() for note in notes],
         },
-        truncated=next_offset is not None or shown < len(rows) or project.expired,
+        truncated=is_early or written.shown < len(rows) or project.expired,
     )
 
 
-def _reason(text: str, matches: Matches, total: int, prefix: str, budget: Budget) -> str:
-    """Say why nothing matches: which glob would match more, or which names are like the query."""
-    paths, reason = matches.paths, ""
-    if matches.query.globs is not None:
-        reason = suggestions.deeper_glob(text, paths, budget) if len(matches) <= FEW else ""
-    elif not matches and set("*?[{") & set(text):
-        glob = text if "/" in text else f"**/{text}"
-        reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
-    if not (reason or total):
-        near = suggestions.similar(text, paths, budget)
-        shown = some_of((word(prefix + one) for one in near), len(near))
-        reason = f"the nearest names: {shown}" * bool(shown)
-    return reason
+def _reasons(asked: Arguments, paths: Sequence[str], prefix: str, budget: Budget) -> Iterator[Note]:
+    """Say how a glob is meant, and which names are like the query that matches nothing."""
+    if set("*?[{") & set(asked.query):
+        yield Note(NoteKind.PATTERN, ANY_DEPTH, "kind=glob" * (asked.kind != SearchKind.GLOB))
+    near = suggestions.similar(asked.query, paths, budget.at_most(suggestions.SECONDS))
+    if shown := some_of((word(prefix + one) for one in near), len(near)):
+        yield Note(NoteKind.PATTERN, f"the nearest names: {shown}")
 
 
 def _head(asked: Arguments, base: str, matching: int, total: int, searched: int) -> str:

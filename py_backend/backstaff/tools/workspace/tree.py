@@ -14,8 +14,6 @@ Beyond the contract: special files are no nodes. A directory that cannot be read
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
 The data, but not the JSON, say which names were `left_out`, and how many are `missing` in a
 directory that was opened.
-`exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
-nothing, as paths are relative to the workspace. `./x` is `x`.
 """
 
 from collections import Counter
@@ -25,27 +23,18 @@ from heapq import nsmallest
 from itertools import repeat
 from typing import Any
 
+from backstaff.contents.choice import EXCLUDED
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import in_order
-from backstaff.render.lines import (
-    all_files,
-    bracketed,
-    fit,
-    omitted,
-    paths_in_a_note,
-    plural,
-    size,
-    some_of,
-)
+from backstaff.render.lines import all_files, bracketed, fit, omitted, paths_in_a_note, plural, size
 from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 """Maximum numbers of levels and of nodes (4.1)."""
@@ -81,8 +70,8 @@ class Tree:
     """The tree as it grows: its `nodes` in pre-order.
 
     `base` is the prefix of the paths below the root. `missing` counts the children that the walk
-    has not come to, by the path of each directory that was opened. `left_out` has the kinds of the
-    paths that `DEFAULT_EXCLUDES` keep out. `unasked` says that `entry_kind` keeps others out.
+    has not come to, by the path of each directory that was opened. `DEFAULT_EXCLUDES` keep out the
+    paths `left_out`.
     """
 
     arguments: Arguments
@@ -91,9 +80,8 @@ class Tree:
     nodes: list[Node]
     globs: Globs | None
     expired: bool = False
-    unasked: bool = False
     missing: dict[str, int] = field(default_factory=dict)
-    left_out: dict[str, Kind] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     @property
@@ -143,16 +131,13 @@ class Tree:
         groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
         budget.check()  # nothing is shown of a directory that was not read to its end
         prefix = f"{self.base}{path}/" if path else self.base
-        if not path and asked.entry_kind != "all":
-            others = groups[Kind.FILE] + groups[Kind.SYMLINK]
-            self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
         found, room, eligible = list[Named](), asked.max_entries - len(self.nodes), 0
         for kind in SUFFIXES if asked.entry_kind == "all" else (Kind.DIRECTORY,):
             names = groups[kind]
             if not asked.include_hidden:
                 names = [name for name in names if name[0] != "."]
             if ruled_out := DEFAULT_EXCLUDES.intersection(names):
-                self.left_out |= {prefix + name: kind for name in ruled_out}
+                self.left_out += [prefix + name for name in ruled_out]
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
@@ -237,18 +222,18 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
         shown = "".join(rows[:count])
         end = " …\n" if shown and shown[-1] != "\n" else ""
         cut = sum("\n" in row for row in rows[count:]) - bool(end)
-        notes = _notes(tree, cut if count < len(rows) else None, is_line_cut=bool(end))
-        return head + shown + end + bracketed(notes)
+        lines = omitted(plural(cut, "more line"), limit, "give a directory as path")
+        notes = _notes(tree, is_line_cut=bool(end))
+        return head + shown + end + bracketed([*[lines] * bool(cut), *notes])
 
     whole, count = fit(text, len(rows), map(size, rows), limit)
     return whole, count == len(rows)
 
 
-def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool) -> Iterator[str]:
+def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
-    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
-    `is_line_cut` the last line that it has lacks names.
+    With `is_line_cut` the limit of bytes leaves out names of the last line.
     """
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
@@ -256,15 +241,11 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool) -> Iterator[
         yield f"stopped at max_entries {asked.max_entries}: there may be more{raised}"
     if tree.expired:
         yield "stopped as the time was up: exclude more, or give a directory as path"
-    if cut_lines:
-        yield omitted(plural(cut_lines, "more line"), limit, "give a directory as path")
-    opened = (one["path"] for one in tree.nodes if "children" in one)
-    short = [count for path in opened if (count := tree.missing[path])]
-    if asked.max_depth > 1 and (short or is_line_cut):
-        mark = f"+{short[0]}" if short and cut_lines is None and not tree.expired else "…"
+    is_short = any(tree.missing[one["path"]] for one in tree.nodes if "children" in one)
+    if asked.max_depth > 1 and (is_short or is_line_cut):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-        yield f"a line that ends with {mark} misses names: {call}"
-    elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
+        yield f"a line that ends with +N or … misses names: {call}"
+    elif (is_line_cut or (is_short and asked.max_entries == MAX_ENTRIES)) and (
         call_for_all := all_files(tree.nodes[0]["path"], limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
         yield f"all files: {call_for_all}"
@@ -273,11 +254,10 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool) -> Iterator[
         raised = f", or raise max_depth (at most {MAX_DEPTH})"
         raised *= is_cut and asked.max_depth < MAX_DEPTH
         yield f"dir/… is not opened: give it as path{raised}"
-    if tree.unasked and len(tree.nodes) == 1:
+    if len(tree.nodes) == 1 and asked.entry_kind != "all":
         yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
-        paths = (word(path) + SUFFIXES[kind] for path, kind in sorted(tree.left_out.items()))
-        shown = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
+        shown = paths_in_a_note(sorted(tree.left_out))
         yield f"left out by rule: {shown}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {paths_in_a_note(tree.unreadable)}"
