@@ -13,10 +13,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -31,12 +32,10 @@ from backstaff.project.files import Stamp, is_young, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused
-from backstaff.tool import Context
+from backstaff.tool import Context, Tool
 
 TABLE = "list_commands"
 MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
-DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
-"""The contract's error code where no directory of commands exists."""
 MAX_DESCRIPTION = 200
 """Maximum number of characters of a description."""
 MAX_KEPT = 20_000
@@ -54,11 +53,15 @@ class Settings:
     directory: tuple[str, ...] = (".claude/commands",)
 
 
+CommandTool = partial(Tool, categories=("commands", "discovery"), settings=Settings, table=TABLE)
+
+
 class Command(NamedTuple):
     """A command or skill, from the head of its file.
 
-    `label` is the path by the settings, such as `~/skills/a/SKILL.md`, and `path` the real one.
-    `problem` is a fault in its front matter, or "".
+    `label` is the path by the settings, such as `~/skills/a/SKILL.md`, and `path` the real one. A
+    later change may not show in the `stamp` of a young file. `problem` is a fault in the front
+    matter, or "".
     """
 
     name: str
@@ -66,6 +69,7 @@ class Command(NamedTuple):
     path: str
     size: int
     stamp: Stamp
+    is_young: bool
     description: str
     is_dependency: bool
     problem: str
@@ -99,19 +103,17 @@ class Directory(NamedTuple):
     place: Place
     files: Mapping[str, str]
 
-    def stamp(self, file: str) -> Stamp | None:
-        """Return the stamp of `file`; None if it is a skill or no regular file."""
+    def stamp(self, name: str) -> Stamp | None:
+        """Return the stamp of the command `name`; None if it is a skill or no regular file."""
+        file = self.files[name]
         status = None if "/" in file else lstat_or_none(file, self.place.directory)
         return stamp_of(status) if status and stat.S_ISREG(status.st_mode) else None
 
     def read(self, name: str, most: int) -> tuple[str, Content]:
-        """Return the real path of the command `name`, and at most `most` bytes of its file.
-
-        Raises `PathError`.
-        """
+        """Return the real path of `name`, and at most `most` bytes of it. Raises `PathError`."""
         place, file = self.place, self.files[name]
         relative, root = place.prefix + file, place.root
-        if self.stamp(file):
+        if self.stamp(name):  # a third faster than by `resolve`
             root.judge(relative, relative)
             return place.path_as_directory + file, read(file, place.directory, most)
         with root.resolve(relative) as found:
@@ -122,24 +124,75 @@ class Directory(NamedTuple):
 
     def command(self, name: str, most: int = MAX_BYTES) -> tuple[Command, Content]:
         """Return the command `name`, and what `read` does. Raises `PathError`."""
+        begun, label = time.time_ns(), f"{self.label}/{self.files[name]}"
         path, content = self.read(name, most)
-        status, head = content.status, _head(content.first(MAX_BYTES))
-        label = f"{self.label}/{self.files[name]}"
-        return Command(name, label, path, status.st_size, stamp_of(status), *head), content
+        size, stamp, head = content.status.st_size, stamp_of(content.status), _head(content)
+        return Command(name, label, path, size, stamp, is_young(stamp, begun), *head), content
+
+    def is_no_skill(self, name: str, error: PathError) -> bool:
+        """Return True if nothing is wrong: most directories, and links to files, are no skills."""
+        return "/" in self.files[name] and isinstance(error, NotFound | NotADirectory)
 
 
 _KEPT: LRUCache[tuple[object, ...], dict[str, Command]] = LRUCache(MAX_KEPT, len)
-"""The commands of the directories read last, by file. One with another stamp is read again."""
+"""The commands of the directories read last, by name. One with another stamp is read again."""
+
+
+@dataclass(slots=True)
+class Library:
+    """The open directories, and `warnings` about what fails. `late`: the time was up too soon."""
+
+    directories: list[Directory]
+    warnings: list[str]
+    budget: Budget
+    late: bool = False
+
+    def commands(self) -> Iterator[tuple[Command, Directory]]:
+        """Yield the commands that are no dependencies, in no order, with their directories."""
+        names = set[str]()  # a dependency, too, hides the commands of its name in later directories
+        for directory in self.directories:
+            place = directory.place
+            key = directory.label, place.root.path, place.path, place.root.guard
+            kept, met = _KEPT.get(key) or {}, dict[str, Command]()
+            for name, file in directory.files.items():
+                # Reading one file can take 50 milliseconds.
+                if name in names or self.budget.expired():
+                    continue
+                command = kept.get(name)
+                if not command or command.is_young or command.stamp != directory.stamp(name):
+                    try:
+                        command, _ = directory.command(name)
+                    except PathError as error:
+                        if not directory.is_no_skill(name, error):
+                            label = quote(f"{directory.label}/{file}")
+                            self.warnings.append(f"{label} is skipped: {error.message}")
+                        continue
+                met[name] = command
+                names.add(name)
+                if not command.is_dependency:
+                    yield command, directory
+            _KEPT.put(key, met)
+        self.late = self.budget.expired()
+
+    def notes(self, shown: Iterable[Command]) -> list[str]:
+        """Return the facts that the text has to tell: a model does not see the warnings.
+
+        Adds warnings about the front matter of the commands `shown`.
+        """
+        self.warnings += [f"{quote(one.label)}: {one.problem}" for one in shown if one.problem]
+        late = "the time was up before all commands were read: some are missing"
+        count = plural(len(self.warnings), "warning", "warnings, the first")
+        return [late] * self.late + [f"{count}: {prose(one)}" for one in self.warnings[:1]]
 
 
 @contextmanager
-def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[str]]]:
-    """Find the directories in the settings, and return them and warnings about those that fail.
+def open_library(context: Context) -> Iterator[Library]:
+    """Open the directories in the settings.
 
     Not everyone has commands of their own, so a missing directory is no warning. Raises
     DIRECTORY_NOT_FOUND if there is no directory at all.
     """
-    directories, problems, warnings = list[Directory](), list[str](), list[str]()
+    library, problems = Library([], [], context.budget), list[str]()
     with Root("/", context.root.guard) as disk, ExitStack() as stack:
         for label in context.settings.directory:
             path, root = os.path.expanduser(label), context.root  # pathlib fails for unknown users
@@ -153,93 +206,42 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
                 if not isinstance(error, NotFound):
-                    warnings.append(f"Commands directory {problems[-1]}")
+                    library.warnings.append(f"Commands directory {problems[-1]}")
             else:
-                directories.append(Directory(label.rstrip("/"), place, files))
-        if not directories:
-            all_of_them = f"Commands directory {', '.join(problems)}"
-            problem = all_of_them if problems else "No directory is set"
-            message = f"{problem}; see 'directory' in [tools.{TABLE}]"
-            raise ToolError(DIRECTORY_NOT_FOUND, message)
-        yield directories, warnings
+                library.directories.append(Directory(label.rstrip("/"), place, files))
+        if not library.directories:
+            known = (
+                f"Commands directory {', '.join(problems)}" if problems else "No directory is set"
+            )
+            message = f"{known}; see 'directory' in [tools.{TABLE}]"
+            raise ToolError("DIRECTORY_NOT_FOUND", message)  # the contract's code
+        yield library
 
 
 def _files(directory: int, budget: Budget) -> dict[str, str]:
     """Return the `files` of the open `directory`."""
-    files = dict[str, str]()
-    shown = [one for one in sorted(entries_in(directory, budget)) if not one[0].startswith(".")]
-    for name, _ in shown:
-        if name.endswith(MARKDOWN) and name != "README.md":
-            files[name.removesuffix(MARKDOWN)] = name
-    for name, kind in shown:  # a directory `a.md` is a mistake for a command
-        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and not name.endswith(MARKDOWN):
-            files.setdefault(name, f"{name}/{SKILL_FILE}")
-    return files
-
-
-def read_commands(
-    directories: Sequence[Directory], warnings: list[str], budget: Budget
-) -> Iterator[tuple[Command, Directory]]:
-    """Yield the commands that are no dependencies, in no order, with their directories.
-
-    Adds warnings about files that cannot be used. Stops early if the time is up.
-    """
-    names = set[str]()  # a dependency, too, hides the commands of its name in later directories
-    for directory in directories:
-        place = directory.place
-        key = directory.label, place.root.path, place.path, place.root.guard
-        kept, settled, begun = _KEPT.get(key) or {}, dict[str, Command](), time.time_ns()
-        for name, file in directory.files.items():
-            # Reading one file can take 50 milliseconds.
-            if name in names or budget.expired():
-                continue
-            command = kept.get(file)
-            if command and command.stamp == directory.stamp(file):
-                settled[file] = command
-            else:
-                try:
-                    command, _ = directory.command(name)
-                except PathError as error:
-                    if not is_no_skill(file, error):
-                        label = quote(f"{directory.label}/{file}")
-                        warnings.append(f"{label} is skipped: {error.message}")
-                    continue
-                if not is_young(command.stamp, begun):
-                    settled[file] = command
-            names.add(name)
-            if not command.is_dependency:
-                yield command, directory
-        _KEPT.put(key, settled)
-
-
-def is_no_skill(file: str, error: PathError) -> bool:
-    """Return True if nothing is wrong: most directories, and links to files, are no skills."""
-    return "/" in file and isinstance(error, NotFound | NotADirectory)
-
-
-def notes(warnings: list[str], shown: Iterable[Command], *, complete: bool) -> list[str]:
-    """Return the facts that the text has to tell: a model does not see the warnings.
-
-    Adds warnings about the front matter of the commands `shown`.
-    """
-    warnings += [f"{quote(one.label)}: {one.problem}" for one in shown if one.problem]
-    late = "the time was up before all commands were read: some are missing"
-    count = plural(len(warnings), "warning", "warnings, the first")
-    return [late] * (not complete) + [f"{count}: {prose(one)}" for one in warnings[:1]]
+    shown = sorted(one for one in entries_in(directory, budget) if not one[0].startswith("."))
+    names = [name for name, _ in shown if name.endswith(MARKDOWN) and name != "README.md"]
+    commands = {name.removesuffix(MARKDOWN): name for name in names}
+    folders = [name for name, kind in shown if kind in (Kind.DIRECTORY, Kind.SYMLINK)]
+    # A directory `a.md` is a mistake for a command.
+    skills = {name: f"{name}/{SKILL_FILE}" for name in folders if not name.endswith(MARKDOWN)}
+    return commands | {name: file for name, file in skills.items() if name not in commands}
 
 
 def _head(content: Content) -> tuple[str, bool, str]:
     """Return the description, whether the command is a dependency, and the fault or ""."""
-    document = parse(content.head, whole=content.whole)
+    head, _, whole = content.first(MAX_BYTES)
+    document = parse(head, whole=whole)
     given = document.fields.get("description")
     words = given.split() if isinstance(given, str) else []
     words = words or first_paragraph(document.body()).split()
-    description = " ".join(words) or "No description available"
-    if len(description) > MAX_DESCRIPTION:
-        description = description[: MAX_DESCRIPTION - 3] + "..."
+    text = " ".join(words) or "No description available"
+    if len(text) > MAX_DESCRIPTION:
+        text = text[: MAX_DESCRIPTION - 3] + "..."
     # Broken front matter hides no command: its author may have meant something else.
     is_dependency = document.fields.get("is_dependency") is True and not document.warning
-    return description, is_dependency, document.warning
+    return text, is_dependency, document.warning
 
 
 _HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
@@ -273,9 +275,8 @@ def utc(nanoseconds: int) -> str:
 
     A time that the calendar does not have stands as its epoch seconds: `@1152921504606846976`.
     """
-    seconds, rest = divmod(nanoseconds, 10**9)
     try:
-        time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
-    except (OverflowError, ValueError, OSError):
-        return f"@{seconds}"
+        time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:
+        return f"@{nanoseconds // 10**9}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

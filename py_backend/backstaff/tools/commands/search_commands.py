@@ -17,21 +17,11 @@ from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import (
-    TABLE,
-    Command,
-    Directory,
-    Settings,
-    notes,
-    open_directories,
-    read_commands,
-)
+from backstaff.tool import Context, Keyword, Result, ResultKind, argument
+from backstaff.tools.commands._commands import Command, CommandTool, Directory, open_library
 
 MAX_WORDS, MAX_RESULTS = 16, 100
 """Maximum number of words of a query that count, and of results."""
-LEAST_SHARE = 0.5
-"""The share of the words that a command holds at least."""
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
 
 _WORD = re.compile(r"[^\W_]+")
@@ -61,23 +51,21 @@ def run(arguments: Arguments, context: Context) -> Result:
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:MAX_WORDS]
     if not words:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'query' holds no word to search for")
-    with open_directories(context) as (directories, warnings):
-        commands = read_commands(directories, warnings, context.budget)
-        found = [_match(command, directory, words) for command, directory in commands]
-    complete, matches = not context.budget.expired(), [one for one in found if one.places]
+    with open_library(context) as library:
+        found = [_match(command, directory, words) for command, directory in library.commands()]
+    matches = [one for one in found if one.places]
     matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
-    searched, best = len(found), matches[:most]
-    told = notes(warnings, (one.command for one in best), complete=complete)
+    best = matches[:most]
+    notes = library.notes(one.command for one in best)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
-        remedy = f"raise max_results (at most {MAX_RESULTS})" if most < MAX_RESULTS else all_told
-        told.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
+        notes.append(f"{len(matches) - most} more match: raise max_results (at most {MAX_RESULTS})")
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
     text, shown = cut(
-        f"{head} ({searched} searched)\n",
+        f"{head} ({len(found)} searched)\n",
         [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],
-        lambda shown: bracketed(told) + left_out(len(best) - shown, limit, all_told),
+        lambda shown: bracketed(notes) + left_out(len(best) - shown, limit, all_told),
         limit,
     )
     results = [
@@ -86,14 +74,14 @@ def run(arguments: Arguments, context: Context) -> Result:
     ]
     return Result(
         text=text,
-        data={"query": query, "searched": searched, "results": results},
-        truncated=shown < len(best) or not complete,
-        warnings=tuple(warnings),
+        data={"query": query, "searched": len(found), "results": results},
+        truncated=shown < len(best) or library.late,
+        warnings=tuple(library.warnings),
     )
 
 
 def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match:
-    """Return the match of `command`, without places if it does not hold enough of the `words`."""
+    """Return the match of `command`, without places if it holds fewer than half of the `words`."""
     places = {"name": command.name.casefold(), "description": command.description.casefold()}
     if not all(any(word in text for text in places.values()) for word in words):
         with suppress(PathError):  # it has vanished since
@@ -102,12 +90,12 @@ def _match(command: Command, directory: Directory, words: Sequence[str]) -> Matc
     # The places stand in the order of their scores.
     hits = [next((place for place in places if word in places[place]), "") for word in words]
     score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
-    enough = hits.count("") <= (1 - LEAST_SHARE) * len(words)
-    held = [Keyword(place) for place in SCORES if place in hits and enough]
+    is_enough = 2 * hits.count("") <= len(words)
+    held = [Keyword(place) for place in SCORES if place in hits and is_enough]
     return Match(command, round(score, 3), tuple(held))
 
 
-TOOL = Tool(
+TOOL = CommandTool(
     description=(
         "Search the project's slash commands, which are prompts in Markdown, not programs: by name,"
         " description and content. Take this where a few words say what is needed."
@@ -115,7 +103,4 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
-    categories=("commands", "discovery"),
-    settings=Settings,
-    table=TABLE,
 )
