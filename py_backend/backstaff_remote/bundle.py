@@ -27,9 +27,9 @@ module = type(sys)("backstaff_remote.memory")
 exec(files["backstaff_remote/memory.py"], module.__dict__)
 module.install(files)
 from backstaff_remote.host import main
-main(say, how, int(sys.argv[4]))
+main(say, take, how, int(sys.argv[4]))
 """
-"""Stage 0 runs this part of the payload, with its own `files`, `how` and `say`."""
+"""Stage 0 runs this part of the payload, with its own `files`, `how`, `say` and `take`."""
 _FORMAT = 2
 """In later formats of `marshal`, the same payload may make other bytes."""
 

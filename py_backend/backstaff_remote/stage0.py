@@ -22,10 +22,6 @@ import sys
 import time
 import zlib
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 NONCE, SHA = sys.argv[1:3]
 SIZE = int(sys.argv[3])
 MONTH = 30 * 86400
@@ -36,18 +32,17 @@ def say(word: str, text: str = "") -> None:
     os.write(1, ("BS-%s:%s:%s\n" % (word, NONCE[::-1], text)).encode())
 
 
-def fail(status: int, text: str) -> "NoReturn":
+def fail(status: int, text: str) -> None:
     say("FAIL", text)
     sys.exit(status)
 
 
 def cache() -> "int | None":
     base = os.environ.get("XDG_CACHE_HOME", "")
-    home = os.environ.get("HOME", "")
     if base[:1] != "/":
-        if home[:1] != "/":
-            return None
-        base = home + "/.cache"
+        base = os.environ.get("HOME", "") + "/.cache"
+    if base[:1] != "/" or base == "/.cache":
+        return None
     try:
         for made in base, base + "/backstaff":
             if not os.path.isdir(made):
@@ -75,16 +70,13 @@ def kept(place: int) -> bytes:
         return b""
 
 
-def asked() -> bytes:
-    say("NEED", SHA)
+def take(size: int) -> bytes:
     data = b""
-    while len(data) < SIZE:
-        piece = os.read(0, min(SIZE - len(data), 65536))
+    while len(data) < size:
+        piece = os.read(0, min(size - len(data), 65536))
         if not piece:
-            fail(75, "the upload ended early")
+            break
         data += piece
-    if not fits(data):
-        fail(76, "the upload is not what was announced")
     return data
 
 
@@ -116,12 +108,17 @@ def main() -> None:
     data = b"" if place is None else kept(place)
     how = "cached"
     if not fits(data):
-        data = asked()
+        say("NEED", SHA)
+        data = take(SIZE)
+        if len(data) < SIZE:
+            fail(75, "the upload ended early")
+        if not fits(data):
+            fail(76, "the upload is not what was announced")
         how = "uncached" if place is None else "sent"
         if place is not None:
             keep(place, data)
     files = marshal.loads(zlib.decompress(data))
-    exec(files["start"], {"files": files, "how": how, "say": say})
+    exec(files["start"], {"files": files, "how": how, "say": say, "take": take})
 
 
 if __name__ == "__main__":
