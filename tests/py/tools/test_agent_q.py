@@ -202,9 +202,9 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
 
 @given(st.lists(st.text(min_size=1), max_size=20, unique=True))
 def test_growth_is_the_length_that_each_row_adds_to_the_text(found: list[str]) -> None:
-    listed = Listed(found[::3], found[1::3] + found[2::3], [None] * len(found))
+    listed = Listed(found, len(found) // 3, [None] * len(found))
     sizes = list(listed.growth())
-    for shown in range(len(listed) + 1):
+    for shown in range(len(found) + 1):
         assert sum(sizes[:shown]) == len(listed.first(shown).text().encode())
 
 

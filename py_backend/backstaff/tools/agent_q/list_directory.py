@@ -8,9 +8,10 @@ the data hold the same rows as the text.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from heapq import nsmallest
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from math import inf
+from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -64,30 +65,26 @@ class Arguments:
     sort_by: str = argument("Sort by: name, size, modified (default: name)", absent="name")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Entries in order, directories first, and their facts: None for an entry without a status."""
+class Listed(NamedTuple):
+    """Entries in order, of which the first `directories` are that, and their facts.
 
-    directories: Sequence[str]
-    files: Sequence[str]
+    An entry without a status has None for its facts.
+    """
+
+    names: Sequence[str]
+    directories: int
     facts: Sequence[Facts | None]
-
-    def __len__(self) -> int:
-        """The number of entries."""
-        return len(self.facts)
 
     def first(self, count: int) -> "Listed":
         """The first `count` entries."""
-        directories = self.directories[:count]
-        return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
+        return Listed(self.names[:count], min(self.directories, count), self.facts[:count])
 
     def text(self) -> str:
         """The rows, each ending with a newline."""
-        directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
-        files = self._files()
+        directories, files = self._labels()
         wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label, _ in files)])
         rows = [f"[FILE] {label.ljust(wide)}({told})\n" for label, told in files]
-        return "".join(directories + rows)
+        return "".join([f"[DIR]  {label}/\n" for label in directories] + rows)
 
     def growth(self) -> Iterator[int]:
         """Yield the bytes that each row adds to those before it.
@@ -95,35 +92,34 @@ class Listed:
         The sizes of files stand in a column behind the longest name. So a name that is longer than
         all before it makes every earlier row longer.
         """
-        for label in show_all(self.directories):
-            yield len("[DIR]  /\n") + size(label)
+        directories, files = self._labels()
+        yield from (len("[DIR]  /\n") + size(label) for label in directories)
         wide = MINIMUM_NAME_COLUMN
-        for before, (label, told) in enumerate(self._files()):
+        for before, (label, told) in enumerate(files):
             wider = max(wide, len(label) + 2)
             yield size(f"[FILE] {label.ljust(wider)}({told})\n") + before * (wider - wide)
             wide = wider
 
-    def _files(self) -> list[tuple[str, str]]:
-        """The name of each file and its size, as the text has them."""
-        labels, facts = show_all(self.files), self.facts[len(self.directories) :]
-        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in facts]
-        return list(zip(labels, sizes, strict=True))
+    def _labels(self) -> tuple[Sequence[str], list[tuple[str, str]]]:
+        """The names of directories, and those of files with their sizes, as the text has them."""
+        labels, count = show_all(self.names), self.directories
+        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in self.facts[count:]]
+        return labels[:count], list(zip(labels[count:], sizes, strict=True))
 
     def rows(self, directory: int) -> Rows:
         """The same entries as data; `directory` is the open directory that holds them."""
-        names = [*self.directories, *self.files]
-        kinds, link = kinds_of(self.facts), Kind.SYMLINK
-        types = [Keyword("directory")] * len(self.directories)
+        kinds, links = kinds_of(self.facts), Kind.SYMLINK
+        files = len(self.names) - self.directories
+        both = zip(self.names, kinds, strict=True)
         return Rows(
             {
-                "name": names,
-                "type": types + [Keyword("file")] * len(self.files),
+                "name": self.names,
+                "type": [Keyword("directory")] * self.directories + [Keyword("file")] * files,
                 "size": [facts and facts[SIZE] for facts in self.facts],
                 "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
                 "kind": kinds,
                 "target": [
-                    link_target(name, directory) if kind is link else None
-                    for name, kind in zip(names, kinds, strict=True)
+                    link_target(n, directory) if kind is links else None for n, kind in both
                 ],
             }
         )
@@ -131,13 +127,9 @@ class Listed:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
-    warnings: tuple[str, ...] = ()
-    if arguments.sort_by.lower() not in ("name", *FACTS):
-        known = ", ".join(("name", *FACTS))
-        warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     try:
         with context.root.directory(arguments.path) as place:
-            return replace(_listing(place, arguments, context), warnings=warnings)
+            return _listing(place, arguments, context)
     except PathError as error:
         raise refused(error, arguments.path, AGENT_Q_DIRECTORY) from error
 
@@ -145,9 +137,20 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     """Return the listing of the open directory `place`. Raises `PathError`."""
     limit, directory = context.text_limit(context.settings.max_output_bytes), place.listing()
-    most = limit // len("[DIR]  x/\n")
-    listed, directories, files, complete = _read(directory, arguments, most, context)
+    budget, sort_by, warnings = context.budget, arguments.sort_by.lower(), tuple[str, ...]()
+    if sort_by not in ("name", *FACTS):
+        known = ", ".join(("name", *FACTS))
+        warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
+    reading = budget.share(READING_SHARE)
+    others, inner, *more = groups_in(directory, reading)
+    groups = [inner, [*others, *chain(*more)]]
+    if not arguments.show_hidden:
+        groups = [[name for name in names if name[0] != "."] for names in groups]
+    complete, (directories, files) = not reading.expired(), map(len, groups)
     wanted = directories + files
+    most = limit // len("[DIR]  x/\n")
+    listed = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
+    complete = complete and not budget.expired()
 
     def end(shown: int) -> str:
         late = "" if complete else "... the time was up before all was read\n"
@@ -161,14 +164,12 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     path = show(f"{place.relative}/" if relative else place.path_as_directory)
     counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
     head = f"Directory: {path}\nTotal: {counts}\n\n"
-    text, count = fit(
+    text, shown = fit(
         lambda count: head + listed.first(count).text() + end(count),
-        len(listed),
+        len(listed.names),
         listed.growth(),
         limit,
     )
-    shown = listed.first(count)
-    entries = Rows({}) if context.text_only else shown.rows(directory)
     return Result(
         text=text,
         data={
@@ -176,56 +177,35 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "files": files,
             "directories": directories,
             "total": wanted,
-            "shown": len(shown),
-            "entries": entries,
+            "shown": shown,
+            "entries": Rows({}) if context.text_only else listed.first(shown).rows(directory),
         },
-        truncated=len(shown) < wanted or not complete,
+        truncated=shown < wanted or not complete,
+        warnings=warnings,
     )
 
 
-def _read(
-    directory: int, arguments: Arguments, most: int, context: Context
-) -> tuple[Listed, int, int, bool]:
-    """Return `most` entries, the counts of directories and files, and whether all were read."""
-    budget = context.budget
-    reading = budget.share(READING_SHARE)
-    others, inner, links, special = groups_in(directory, reading)
-    others += links + special
-    if not arguments.show_hidden:
-        inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
-    complete, directories, files = not reading.expired(), len(inner), len(others)
-
-    if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
-        listed = _by_fact((inner, others), fact, directory, most, budget)
-    else:  # the names alone decide which entries are shown, and no other is statted
-        first = _by_name(inner, budget)[:most]
-        then = _by_name(others, budget)[: most - len(first)]
-        listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
-    return listed, directories, files, complete and not budget.expired()
-
-
-def _by_name(names: list[str], budget: Budget) -> list[str]:
-    """The `names` without regard to case, ties by code point; in any order if the time is up."""
-    return budget.ordered(budget.ordered(names, str), str.casefold)
-
-
-def _by_fact(
-    groups: Sequence[list[str]], fact: int, directory: int, most: int, budget: Budget
+def _sorted(
+    groups: Sequence[list[str]], fact: int | None, directory: int, most: int, budget: Budget
 ) -> Listed:
-    """List at most `most` of both `groups` of names, the largest or newest of each first."""
-    reading = budget.share(READING_SHARE)
+    """List at most `most` of the `groups`: by name, or the largest or newest of each first.
 
-    def late(one: tuple[str, Facts | None]) -> float:
-        return -one[1][fact] if one[1] else inf  # an entry without facts comes last
-
-    found = []
+    By name is without regard to case, ties by code point; in any order if the time is up.
+    """
+    listed, directories = list[tuple[str, Facts | None]](), 0
+    reading = budget if fact is None else budget.share(READING_SHARE)
     for names in groups:
-        both = zip(names := _by_name(names, budget), facts(names, directory, reading), strict=True)
-        # The facts of a million entries take 200 MB.
-        few = len(names) <= 4 * most
-        found.append(budget.ordered([*both], late) if few else nsmallest(most, both, late))
-    inner, others = ([name for name, _ in group] for group in found)
-    return Listed(inner, others, [facts for group in found for _, facts in group]).first(most)
+        directories, room = len(listed), most - len(listed)
+        ordered = budget.ordered(budget.ordered(names, str), str.casefold)
+        if fact is None:  # the names alone decide which entries are shown: no other is statted
+            ordered = ordered[:room]
+        both, found = zip(ordered, facts(ordered, directory, reading), strict=True), listed[:0]
+        while some := list(islice(both, 4 * most)):  # the facts of a million entries take 200 MB
+            found += some
+            if fact is not None:  # an entry without facts comes last
+                found = budget.ordered(found, lambda one: -one[1][fact] if one[1] else inf)[:room]
+        listed += found
+    return Listed([name for name, _ in listed], directories, [facts for _, facts in listed])
 
 
 TOOL = Tool(
