@@ -134,20 +134,21 @@ def run(arguments: Arguments, context: Context) -> Result:
             "truncated_reason": why,
         }
 
-    limit, objects = context.text_limit(), map(to_json, _rows(entries).objects())
+    limit = context.text_limit()
+    objects = [to_json(entry._asdict()) for entry in entries]
     text, shown = cut(
         f'{{"path":{to_json(path)},"entries":[',
-        [f",{entry}" if number else entry for number, entry in enumerate(objects)],
+        [f",{one}" if number else one for number, one in enumerate(objects)],
         lambda shown: "]," + to_json(totals(shown)).removeprefix("{"),
         limit,
     )
     if size(text) > limit:  # FR-LD-OUT-08
         message = f"output budget too small for an empty listing: {limit} bytes"
         raise ToolError(_FAILED, message)
-    listed = entries[:shown]
+    rows = Rows(dict(zip(Entry._fields, zip(*entries[:shown], strict=True), strict=False)))
     return Result(
         text=text,
-        data={"path": path, "entries": _rows(listed)} | totals(shown),
+        data={"path": path, "entries": rows} | totals(shown),
         truncated=totals(shown)["truncated"] is True,
     )
 
@@ -157,16 +158,15 @@ def _effective_depth(arguments: Arguments, settings: Settings) -> int:
     recursive, depth, entries = arguments.recursive, arguments.max_depth, arguments.max_entries
     types = arguments.include_files, arguments.include_dirs, arguments.include_symlinks
     caps = settings.max_depth, settings.max_entries
-    is_for_nothing = not recursive and depth not in (None, 1)
     faults = {  # FR-LD-VAL-02, -06b, -04, -05
-        "max_depth must be absent or 1 when recursive is false": is_for_nothing,
+        "max_depth must be absent or 1 when recursive is false": not recursive
+        and depth not in (None, 1),
         f"max_depth must be at most {caps[0]}, but it is {depth}": (depth or 1) > caps[0],
         f"max_entries must be at most {caps[1]}, but it is {entries}": entries > caps[1],
         "one of include_files, include_dirs and include_symlinks must be true": not any(types),
     }
-    for fault, holds in faults.items():
-        if holds:
-            raise ToolError(_BAD_ARGS, fault)
+    for fault in (words for words, holds in faults.items() if holds):
+        raise ToolError(_BAD_ARGS, fault)
     return (depth or settings.max_depth) if recursive else 1  # FR-LD-VAL-03
 
 
@@ -213,9 +213,9 @@ def _listed(
         for step in walk:
             entry = _entry(step)
             if entry.type == _DIR and step.depth < depth and walk.enter(step) is not None:
-                # FR-LD-LST-08
-                code, message = Keyword("read_dir_failed"), "directory cannot be read"
-                entry = Entry(*entry[:3], _UNKNOWN, None, None, entry.is_hidden, code, message)
+                entry = _unknown(
+                    step, "read_dir_failed", "directory cannot be read"
+                )  # FR-LD-LST-08
             if not included[entry.type]:
                 continue
             if len(kept) == arguments.max_entries:
@@ -243,20 +243,19 @@ def ordered_names(names: list[str], most: int) -> Iterator[str]:
 
 def _entry(step: Step) -> Entry:
     name, path, _, depth, directory = step
-    hidden = name[0] == "."
     try:
         mode, size, modified = facts_of(lstat(name, directory))
     except OSError as refusal:  # FR-LD-LST-04
-        code, error = _ERRORS.get(refusal.errno or 0, _OTHER_ERROR)
-        return Entry(name, path, depth, _UNKNOWN, None, None, hidden, Keyword(code), error)
+        return _unknown(step, *_ERRORS.get(refusal.errno or 0, _OTHER_ERROR))
     kind = _TYPES.get(stat.S_IFMT(mode), _OTHER)
     size_bytes = size if kind == _FILE else None
     milliseconds = modified // 10**6 if modified >= 0 else None
-    return Entry(name, path, depth, kind, size_bytes, milliseconds, hidden)
+    return Entry(name, path, depth, kind, size_bytes, milliseconds, name[0] == ".")
 
 
-def _rows(entries: list[Entry]) -> Rows:
-    return Rows({key: [entry[i] for entry in entries] for i, key in enumerate(Entry._fields)})
+def _unknown(step: Step, code: str, error: str) -> Entry:
+    name, path, _, depth, _ = step
+    return Entry(name, path, depth, _UNKNOWN, None, None, name[0] == ".", Keyword(code), error)
 
 
 TOOL = Tool(
