@@ -21,7 +21,6 @@ from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
-from backstaff.tools.agent_q.list_directory import Listed
 from tests.py.processes import unprivileged
 from tests.py.replies import code
 from tests.py.servers import server_at
@@ -198,14 +197,6 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
     root = tree({"a": "", "b" * 200: ""})
     reply = listing(root, context={"max_output_bytes": 220})
     assert "... 1 more entry left out for a limit of 220 bytes\n" in reply.text
-
-
-@given(st.lists(st.text(min_size=1), max_size=20, unique=True))
-def test_growth_is_the_length_that_each_row_adds_to_the_text(found: list[str]) -> None:
-    listed = Listed(found, len(found) // 3, [None] * len(found))
-    sizes = list(listed.growth())
-    for shown in range(len(found) + 1):
-        assert sum(sizes[:shown]) == len(listed.first(shown).text().encode())
 
 
 # ---------------------------------------------------------------------------- names and kinds

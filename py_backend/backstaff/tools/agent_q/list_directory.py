@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import inf
-from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -65,66 +64,6 @@ class Arguments:
     sort_by: str = argument("Sort by: name, size, modified (default: name)", absent="name")
 
 
-class Listed(NamedTuple):
-    """Entries in order, of which the first `directories` are that, and their facts.
-
-    An entry without a status has None for its facts.
-    """
-
-    names: Sequence[str]
-    directories: int
-    facts: Sequence[Facts | None]
-
-    def first(self, count: int) -> "Listed":
-        """The first `count` entries."""
-        return Listed(self.names[:count], min(self.directories, count), self.facts[:count])
-
-    def text(self) -> str:
-        """The rows, each ending with a newline."""
-        directories, files = self._labels()
-        wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label, _ in files)])
-        rows = [f"[FILE] {label.ljust(wide)}({told})\n" for label, told in files]
-        return "".join([f"[DIR]  {label}/\n" for label in directories] + rows)
-
-    def growth(self) -> Iterator[int]:
-        """Yield the bytes that each row adds to those before it.
-
-        The sizes of files stand in a column behind the longest name. So a name that is longer than
-        all before it makes every earlier row longer.
-        """
-        directories, files = self._labels()
-        yield from (len("[DIR]  /\n") + size(label) for label in directories)
-        wide = MINIMUM_NAME_COLUMN
-        for before, (label, told) in enumerate(files):
-            wider = max(wide, len(label) + 2)
-            yield size(f"[FILE] {label.ljust(wider)}({told})\n") + before * (wider - wide)
-            wide = wider
-
-    def _labels(self) -> tuple[Sequence[str], list[tuple[str, str]]]:
-        """The names of directories, and those of files with their sizes, as the text has them."""
-        labels, count = show_all(self.names), self.directories
-        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in self.facts[count:]]
-        return labels[:count], list(zip(labels[count:], sizes, strict=True))
-
-    def rows(self, directory: int) -> Rows:
-        """The same entries as data; `directory` is the open directory that holds them."""
-        kinds, links = kinds_of(self.facts), Kind.SYMLINK
-        files = len(self.names) - self.directories
-        both = zip(self.names, kinds, strict=True)
-        return Rows(
-            {
-                "name": self.names,
-                "type": [Keyword("directory")] * self.directories + [Keyword("file")] * files,
-                "size": [facts and facts[SIZE] for facts in self.facts],
-                "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
-                "kind": kinds,
-                "target": [
-                    link_target(n, directory) if kind is links else None for n, kind in both
-                ],
-            }
-        )
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
     try:
@@ -142,14 +81,14 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         known = ", ".join(("name", *FACTS))
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     reading = budget.share(READING_SHARE)
-    others, inner, *more = groups_in(directory, reading)
-    groups = [inner, [*others, *chain(*more)]]
+    regular, folders, *more = groups_in(directory, reading)
+    groups = [folders, [*regular, *chain(*more)]]
     if not arguments.show_hidden:
         groups = [[name for name in names if name[0] != "."] for names in groups]
     complete, (directories, files) = not reading.expired(), map(len, groups)
     wanted = directories + files
     most = limit // len("[DIR]  x/\n")
-    listed = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
+    names, inner, found = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
     complete = complete and not budget.expired()
 
     def end(shown: int) -> str:
@@ -164,12 +103,29 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     path = show(f"{place.relative}/" if relative else place.path_as_directory)
     counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
     head = f"Directory: {path}\nTotal: {counts}\n\n"
-    text, shown = fit(
-        lambda count: head + listed.first(count).text() + end(count),
-        len(listed.names),
-        listed.growth(),
-        limit,
-    )
+    labels = show_all(names)
+    told = [show_size(one[SIZE]) if one else "size unknown" for one in found[inner:]]
+
+    def listing(count: int) -> str:
+        shown = labels[inner:count]
+        wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label in shown)])
+        rows = [f"[DIR]  {label}/\n" for label in labels[: min(inner, count)]]
+        rows += [
+            f"[FILE] {label.ljust(wide)}({of})\n" for label, of in zip(shown, told, strict=False)
+        ]
+        return "".join((head, *rows, end(count)))
+
+    def growth() -> Iterator[int]:
+        yield from (len("[DIR]  /\n") + size(label) for label in labels[:inner])
+        wide = MINIMUM_NAME_COLUMN
+        for before, (label, of) in enumerate(zip(labels[inner:], told, strict=True)):
+            # A name that is longer than all before it makes every earlier row longer.
+            wider = max(wide, len(label) + 2)
+            yield size(f"[FILE] {label.ljust(wider)}({of})\n") + before * (wider - wide)
+            wide = wider
+
+    text, shown = fit(listing, len(names), growth(), limit)
+    entries = Rows({}) if context.text_only else _rows(names[:shown], inner, found, directory)
     return Result(
         text=text,
         data={
@@ -178,19 +134,37 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "directories": directories,
             "total": wanted,
             "shown": shown,
-            "entries": Rows({}) if context.text_only else listed.first(shown).rows(directory),
+            "entries": entries,
         },
         truncated=shown < wanted or not complete,
         warnings=warnings,
     )
 
 
+def _rows(names: Sequence[str], inner: int, facts: Sequence[Facts | None], directory: int) -> Rows:
+    """The data of `names` in the open `directory`, of which the first `inner` are directories."""
+    facts = facts[: len(names)]
+    kinds = kinds_of(facts)
+    both = zip(names, kinds, strict=True)
+    return Rows(
+        {
+            "name": names,
+            "type": [Keyword("directory" if n < inner else "file") for n in range(len(names))],
+            "size": [one and one[SIZE] for one in facts],
+            "modified": [one and one[MODIFIED_NS] // 10**9 for one in facts],
+            "kind": kinds,
+            "target": [link_target(n, directory) if k is Kind.SYMLINK else None for n, k in both],
+        }
+    )
+
+
 def _sorted(
     groups: Sequence[list[str]], fact: int | None, directory: int, most: int, budget: Budget
-) -> Listed:
-    """List at most `most` of the `groups`: by name, or the largest or newest of each first.
+) -> tuple[list[str], int, list[Facts | None]]:
+    """Return at most `most` names of both `groups`, how many are of the first, and their facts.
 
-    By name is without regard to case, ties by code point; in any order if the time is up.
+    Of each group the largest or newest comes first; by name is without regard to case, ties by code
+    point. They are in any order if the time is up.
     """
     listed, directories = list[tuple[str, Facts | None]](), 0
     reading = budget if fact is None else budget.share(READING_SHARE)
@@ -205,7 +179,7 @@ def _sorted(
             if fact is not None:  # an entry without facts comes last
                 found = budget.ordered(found, lambda one: -one[1][fact] if one[1] else inf)[:room]
         listed += found
-    return Listed([name for name, _ in listed], directories, [facts for _, facts in listed])
+    return [name for name, _ in listed], directories, [facts for _, facts in listed]
 
 
 TOOL = Tool(
