@@ -4,8 +4,10 @@ The modules seem to lie in a directory that does not exist, so `pkgutil`, traceb
 work as with any directory on the path.
 """
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import ModuleType
@@ -53,8 +55,10 @@ class MemoryFinder:
                 yield prefix + name.removesuffix(".py"), bool(rest)
 
 
-def install(files: Mapping[str, bytes]) -> None:
-    """Let the import system find the modules in `files`, a payload, before the host's own."""
+def start(files: Mapping[str, bytes], *how: object) -> None:
+    """Serve with the modules in `files`, a payload, which are found before the host's own."""
+    gc.disable()
     SOURCES.update((f"{FOLDER}/{name}", source) for name, source in files.items())
     sys.path_hooks.insert(0, MemoryFinder)
     sys.path.insert(0, FOLDER)
+    import_module("backstaff_remote.host").main(*how, int(sys.argv[4]))

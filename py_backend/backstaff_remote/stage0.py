@@ -1,8 +1,8 @@
 """The first program on another host: finds the payload in a cache, or asks for it, and runs it.
 
 It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE SHA
-SIZE ...`, so it is small, and so plain that a Python that is too old can run it and say so. SHA and
-SIZE are of the payload.
+SIZE SETTINGS`, so it is small, and so plain that a Python that is too old can run it and say so.
+SHA and SIZE are of the payload, SETTINGS is the size of what Emacs sends last.
 
 It prints lines `BS-WORD:ECNON:TEXT`, with the nonce reversed: neither the output of a login shell
 nor an echoed command line can look like one. NEED asks for the payload of the named hash on stdin,
@@ -11,8 +11,7 @@ FAIL says why there will be no server; READY comes from the payload.
 The cache is `backstaff` below XDG_CACHE_HOME, if that is absolute, or ~/.cache; a file's name is
 its hash. Only bytes with the client's hash run, and exactly the checked bytes: nothing is opened
 twice. The directory must be this user's own, mode 0700, no link; it is made only where its parent
-is this user's too (root in a user's home leaves nothing behind). Where any of this fails the
-payload runs without a cache.
+is this user's too (root in a user's home leaves nothing behind). Else there is no cache.
 """
 
 import hashlib
@@ -118,7 +117,9 @@ def main() -> None:
         if place is not None:
             keep(place, data)
     files = marshal.loads(zlib.decompress(data))
-    exec(files["start"], {"files": files, "how": how, "say": say, "take": take})
+    start = files["backstaff_remote/memory.py"] + b"\nstart(files, say, take, how)\n"
+    name = "backstaff_remote.memory"
+    exec(start, {"__name__": name, "files": files, "how": how, "say": say, "take": take})
 
 
 if __name__ == "__main__":

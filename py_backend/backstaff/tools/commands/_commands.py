@@ -35,20 +35,15 @@ from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context, Tool
 
 TABLE = "list_commands"
-MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
-MAX_DESCRIPTION = 200
-"""Maximum number of characters of a description."""
+MARKDOWN = ".md"
+MAX_DESCRIPTION = 200  # characters
 MAX_KEPT = 20_000
 """Maximum number of commands that are kept, each some 600 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`[tools.list_commands]`, for all tools of the set.
-
-    `directory` is a directory or a list of them, relative to the root or absolute (`~` is the
-    user's home).
-    """
+    """`[tools.list_commands]`, for all tools of the set: one directory or several."""
 
     directory: tuple[str, ...] = (".claude/commands",)
 
@@ -197,11 +192,10 @@ def open_library(context: Context) -> Iterator[Library]:
         for label in context.settings.directory:
             path, root = os.path.expanduser(label), context.root  # pathlib fails for unknown users
             try:
-                if path.startswith("/"):
-                    with disk.directory(path) as place:
-                        inside = root.within(components(place.path))
-                    root, path = (disk, path) if inside is None else (root, "/".join(inside))
-                place = stack.enter_context(root.directory(path))
+                found = (disk if path.startswith("/") else root).directory(path)
+                place = stack.enter_context(found)
+                if (inside := root.within(components(place.path))) is not None:
+                    place = stack.enter_context(root.directory("/".join(inside)))
                 files = _files(place.listing(), context.budget)
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
@@ -210,10 +204,8 @@ def open_library(context: Context) -> Iterator[Library]:
             else:
                 library.directories.append(Directory(label.rstrip("/"), place, files))
         if not library.directories:
-            known = (
-                f"Commands directory {', '.join(problems)}" if problems else "No directory is set"
-            )
-            message = f"{known}; see 'directory' in [tools.{TABLE}]"
+            told = f"Commands directory {', '.join(problems)}" * bool(problems)
+            message = f"{told or 'No directory is set'}; see 'directory' in [tools.{TABLE}]"
             raise ToolError("DIRECTORY_NOT_FOUND", message)  # the contract's code
         yield library
 
@@ -221,12 +213,12 @@ def open_library(context: Context) -> Iterator[Library]:
 def _files(directory: int, budget: Budget) -> dict[str, str]:
     """Return the `files` of the open `directory`."""
     shown = sorted(one for one in entries_in(directory, budget) if not one[0].startswith("."))
-    names = [name for name, _ in shown if name.endswith(MARKDOWN) and name != "README.md"]
-    commands = {name.removesuffix(MARKDOWN): name for name in names}
-    folders = [name for name, kind in shown if kind in (Kind.DIRECTORY, Kind.SYMLINK)]
-    # A directory `a.md` is a mistake for a command.
-    skills = {name: f"{name}/{SKILL_FILE}" for name in folders if not name.endswith(MARKDOWN)}
-    return commands | {name: file for name, file in skills.items() if name not in commands}
+    markdown = [name for name, _ in shown if name.endswith(MARKDOWN) and name != "README.md"]
+    files = {name.removesuffix(MARKDOWN): name for name in markdown}
+    for name, kind in shown:  # a directory `a.md` is a mistake for a command
+        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and not name.endswith(MARKDOWN):
+            files.setdefault(name, f"{name}/SKILL.md")
+    return files
 
 
 def _head(content: Content) -> tuple[str, bool, str]:

@@ -3,8 +3,8 @@
 Dependencies are served, too: a command that needs one names it. The name is taken literally, as
 list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
 that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. The data hold the
-content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
-invisible characters stand as escapes.
+content as written, except that bytes other than UTF-8 become U+FFFD. In the text, invisible
+characters stand as escapes.
 
 In the text, everything that the tool says stands above the first blank line, and everything below
 it is the file's. So no content can pass for a note of the tool.
@@ -41,7 +41,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
     cut = f"the file has {command.size} bytes, and this is only how it begins"
-    problems = list(filter(None, (command.problem, cut * (not content.whole))))
+    problems = [command.problem] * bool(command.problem) + [cut] * (not content.whole)
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
@@ -72,10 +72,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _find(name: str, context: Context) -> tuple[Command, Content]:
-    """Find the command or skill `name`, and read it. Raises `ToolError`.
-
-    `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
-    """
+    """Find and read `a.md`: the command in `a.md.md`, or else in `a.md`. Raises `ToolError`."""
     failure = None
     with open_library(context) as library:
         names = (name, name.removesuffix(MARKDOWN))

@@ -1,8 +1,5 @@
 """commands/list_commands: all commands, page by page (contract 003).
 
-The text is for a model: a line that says which part of the commands follows, a line for each
-command, and how to get the next page.
-
 `is_dependency` counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be
 read, are skipped with a warning. A file with broken front matter is listed even if it calls itself
 a dependency. When the time is up, the answer counts only the commands found so far.

@@ -61,7 +61,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     if len(matches) > most:
         notes.append(f"{len(matches) - most} more match: raise max_results (at most {MAX_RESULTS})")
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
-    head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
+    if not best:
+        head = "; ".join(filter(None, (f"No command matches {quote(query)}", all_told)))
     text, shown = cut(
         f"{head} ({len(found)} searched)\n",
         [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from backstaff.errors import PathError, ToolError
 from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
@@ -30,8 +30,6 @@ from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SEPARATORS = re.compile(r"[\x1c-\x1f]")
-"""Control characters that `str.strip` removes as white space."""
 _DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
 
 
@@ -67,6 +65,10 @@ class Settings:
     include_other_default: bool = False
 
 
+def _flag(help: str, name: str, *, default: bool = True) -> Any:  # noqa: A002, ANN401
+    return argument(help=help, default=default, setting=f"include_{name}_default")
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The normative schema (3.2), without descriptions; an omitted `max_depth` is None."""
@@ -84,21 +86,11 @@ class Arguments:
         minimum=1,
         setting="max_entries",
     )
-    include_hidden: bool = argument(
-        help="List names that start with a dot.", default=False, setting="include_hidden_default"
-    )
-    include_files: bool = argument(
-        help="List regular files.", default=True, setting="include_files_default"
-    )
-    include_dirs: bool = argument(
-        help="List directories.", default=True, setting="include_dirs_default"
-    )
-    include_symlinks: bool = argument(
-        help="List symbolic links, as links.", default=True, setting="include_symlinks_default"
-    )
-    include_other: bool = argument(
-        help="List sockets, devices and the like.", default=False, setting="include_other_default"
-    )
+    include_hidden: bool = _flag("List names that start with a dot.", "hidden", default=False)
+    include_files: bool = _flag("List regular files.", "files")
+    include_dirs: bool = _flag("List directories.", "dirs")
+    include_symlinks: bool = _flag("List symbolic links, as links.", "symlinks")
+    include_other: bool = _flag("List sockets, devices and the like.", "other", default=False)
 
 
 class Entry(NamedTuple):
@@ -157,23 +149,23 @@ def _effective_depth(arguments: Arguments, settings: Settings) -> int:
     """The depth to list. Raises BadArgs for arguments that contradict each other or a cap."""
     recursive, depth, entries = arguments.recursive, arguments.max_depth, arguments.max_entries
     types = arguments.include_files, arguments.include_dirs, arguments.include_symlinks
-    caps = settings.max_depth, settings.max_entries
+    caps, is_for_nothing = (settings.max_depth, settings.max_entries), depth not in (None, 1)
     faults = {  # FR-LD-VAL-02, -06b, -04, -05
-        "max_depth must be absent or 1 when recursive is false": not recursive
-        and depth not in (None, 1),
+        "max_depth must be absent or 1 when recursive is false": not recursive and is_for_nothing,
         f"max_depth must be at most {caps[0]}, but it is {depth}": (depth or 1) > caps[0],
         f"max_entries must be at most {caps[1]}, but it is {entries}": entries > caps[1],
         "one of include_files, include_dirs and include_symlinks must be true": not any(types),
     }
     for fault in (words for words, holds in faults.items() if holds):
         raise ToolError(_BAD_ARGS, fault)
-    return (depth or settings.max_depth) if recursive else 1  # FR-LD-VAL-03
+    return (depth or caps[0]) if recursive else 1  # FR-LD-VAL-03
 
 
 def normalized(path: str) -> str:
     """Return `path` for the output (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
     text = path.strip().replace("\\", "/")
-    if _CONTROL.search(text) or _SEPARATORS.search(path):
+    # `strip` takes some control characters for white space.
+    if _CONTROL.search(text) or not set("\x1c\x1d\x1e\x1f").isdisjoint(path):
         raise ToolError(_BAD_ARGS, "path must not hold control characters")
     if not text:
         raise ToolError(_BAD_ARGS, "path must not be empty")  # FR-LD-VAL-01
@@ -213,9 +205,8 @@ def _listed(
         for step in walk:
             entry = _entry(step)
             if entry.type == _DIR and step.depth < depth and walk.enter(step) is not None:
-                entry = _unknown(
-                    step, "read_dir_failed", "directory cannot be read"
-                )  # FR-LD-LST-08
+                # FR-LD-LST-08
+                entry = _unknown(step, "read_dir_failed", "directory cannot be read")
             if not included[entry.type]:
                 continue
             if len(kept) == arguments.max_entries:
