@@ -12,17 +12,15 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-FOLDER = "/<backstaff>"
-"""The seeming directory of the modules; a payload names its files relative to it."""
-SOURCES: dict[str, bytes] = {}
-"""The source of each module, by its seeming path."""
+FOLDER = "/<backstaff>"  # the seeming directory
+SOURCES: dict[str, bytes] = {}  # of the modules, by their seeming paths
 
 
 class MemoryLoader(SourceFileLoader):
     """Loads a module whose file seems to be one of `SOURCES`."""
 
     def get_data(self, path: str) -> bytes:
-        """Return the source, also for tracebacks."""
+        """Return the source."""
         return SOURCES[path]
 
     def path_stats(self, path: str) -> Mapping[str, object]:

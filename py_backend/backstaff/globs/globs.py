@@ -12,8 +12,7 @@ A bracket that belongs to no class stands for itself, as in a shell, if the patt
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
 pathspec decides which of several patterns match, and bracex expands the braces; both are imported
-when they are needed, as most starts never see a glob. The expressions are ours, because pathspec's
-backtrack for minutes (`globs.wildcards`).
+when needed, as most starts see no glob. The expressions are ours: pathspec's backtrack for minutes.
 """
 
 import re
@@ -27,12 +26,9 @@ from backstaff.globs.wildcards import ANY, REST, SLASH, SPAN, SPANS, STAR, Token
 
 MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 100, 1024
 MAX_EXPANSIONS, MAX_EXPANDED_CHARACTERS = 1000, 32_768
-MAX_ECHO = 200
-"""Maximum number of characters of a pattern in a message."""
-TOGETHER = 4096
-"""Maximum number of names in one text: a mebibyte, because no other thread runs meanwhile."""
-STRIDE = 16
-"""Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
+MAX_ECHO = 200  # characters of a pattern in a message
+TOGETHER = 4096  # names in one text: a mebibyte, because no other thread runs meanwhile
+STRIDE = 16  # paths between two looks at the clock: one of 4 KB can take 10 milliseconds
 
 _PART = re.compile(r"\\(.)|(\[[!^]?+\]?+(?:\\.|[^\\\]])*\])|(.)", re.DOTALL)
 """Matches an escaped character, a class, or a plain character, in a name of a pattern."""
@@ -46,7 +42,7 @@ class BadGlob(ValueError):
 class Plain(NamedTuple):
     """A pattern without braces, to be matched against a path and a slash.
 
-    `literal` stands in each path that matches. `name_literal` stands in the last name of each, or a
+    `literal` stands in each path that matches, and `name_literal` in its last name, unless a
     directory above that name matches, too.
     """
 

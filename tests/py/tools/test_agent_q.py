@@ -355,7 +355,7 @@ def test_directory_that_cannot_be_read_to_its_end_is_reported(
     def groups_in(_: int, __: Budget) -> None:
         raise path_error(OSError(errno.EIO, os.strerror(errno.EIO)))
 
-    monkeypatch.setattr(list_directory, "groups_in", groups_in)
+    monkeypatch.setattr(entry, "groups_in", groups_in)
     reply = listing(tree({"d/": None}), "d")
     assert reply.text == "Error: Cannot read directory 'd': input/output error"
 

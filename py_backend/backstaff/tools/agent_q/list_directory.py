@@ -2,9 +2,8 @@
 
 Beyond the contract: odd names follow the one rule of `render.names`. Symbolic links and special
 files are `[FILE]` rows with their own size; the data have their `:kind` and `:target`. An entry
-whose status the system refuses has "(size unknown)". Directories come first in every order, and the
-same key orders them. A listing that would pass its budget ends with the number of entries left out;
-the data hold the same rows as the text.
+whose status the system refuses has "(size unknown)". Directories come first in every order. A
+listing that would pass its budget ends with the number of entries left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,16 +13,7 @@ from math import inf
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
-from backstaff.fs.entry import (
-    MODIFIED_NS,
-    SIZE,
-    Facts,
-    Kind,
-    facts,
-    groups_in,
-    kinds_of,
-    link_target,
-)
+from backstaff.fs import entry
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
 from backstaff.render.names import quote, show, show_all
@@ -34,7 +24,7 @@ from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
-FACTS = {"size": SIZE, "modified": MODIFIED_NS}
+FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}
 """The values of `sort_by` besides "name", and the fact of each."""
 MINIMUM_NAME_COLUMN = 19
 """Minimum number of columns of a file's name."""
@@ -81,7 +71,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         known = ", ".join(("name", *FACTS))
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     reading = budget.share(READING_SHARE)
-    regular, folders, *more = groups_in(directory, reading)
+    regular, folders, *more = entry.groups_in(directory, reading)
     groups = [folders, [*regular, *chain(*more)]]
     if not arguments.show_hidden:
         groups = [[name for name in names if name[0] != "."] for names in groups]
@@ -104,7 +94,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
     head = f"Directory: {path}\nTotal: {counts}\n\n"
     labels = show_all(names)
-    told = [show_size(one[SIZE]) if one else "size unknown" for one in found[inner:]]
+    told = [show_size(one[entry.SIZE]) if one else "size unknown" for one in found[inner:]]
 
     def listing(count: int) -> str:
         shown = labels[inner:count]
@@ -141,39 +131,47 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _rows(names: Sequence[str], inner: int, facts: Sequence[Facts | None], directory: int) -> Rows:
+def _rows(
+    names: Sequence[str], inner: int, facts: Sequence[entry.Facts | None], directory: int
+) -> Rows:
     """The data of `names` in the open `directory`, of which the first `inner` are directories."""
     facts = facts[: len(names)]
-    kinds = kinds_of(facts)
+    kinds = entry.kinds_of(facts)
     both = zip(names, kinds, strict=True)
     return Rows(
         {
             "name": names,
             "type": [Keyword("directory" if n < inner else "file") for n in range(len(names))],
-            "size": [one and one[SIZE] for one in facts],
-            "modified": [one and one[MODIFIED_NS] // 10**9 for one in facts],
+            "size": [one and one[entry.SIZE] for one in facts],
+            "modified": [one and one[entry.MODIFIED_NS] // 10**9 for one in facts],
             "kind": kinds,
-            "target": [link_target(n, directory) if k is Kind.SYMLINK else None for n, k in both],
+            "target": [
+                entry.link_target(n, directory) if k is entry.Kind.SYMLINK else None
+                for n, k in both
+            ],
         }
     )
 
 
 def _sorted(
     groups: Sequence[list[str]], fact: int | None, directory: int, most: int, budget: Budget
-) -> tuple[list[str], int, list[Facts | None]]:
+) -> tuple[list[str], int, list[entry.Facts | None]]:
     """Return at most `most` names of both `groups`, how many are of the first, and their facts.
 
     Of each group the largest or newest comes first; by name is without regard to case, ties by code
     point. They are in any order if the time is up.
     """
-    listed, directories = list[tuple[str, Facts | None]](), 0
+    listed, directories = list[tuple[str, entry.Facts | None]](), 0
     reading = budget if fact is None else budget.share(READING_SHARE)
     for names in groups:
         directories, room = len(listed), most - len(listed)
         ordered = budget.ordered(budget.ordered(names, str), str.casefold)
         if fact is None:  # the names alone decide which entries are shown: no other is statted
             ordered = ordered[:room]
-        both, found = zip(ordered, facts(ordered, directory, reading), strict=True), listed[:0]
+        both, found = (
+            zip(ordered, entry.facts(ordered, directory, reading), strict=True),
+            listed[:0],
+        )
         while some := list(islice(both, 4 * most)):  # the facts of a million entries take 200 MB
             found += some
             if fact is not None:  # an entry without facts comes last

@@ -37,8 +37,7 @@ from backstaff.tool import Context, Tool
 TABLE = "list_commands"
 MARKDOWN = ".md"
 MAX_DESCRIPTION = 200  # characters
-MAX_KEPT = 20_000
-"""Maximum number of commands that are kept, each some 600 bytes."""
+MAX_KEPT = 20_000  # commands, each some 600 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,10 @@ CommandTool = partial(Tool, categories=("commands", "discovery"), settings=Setti
 
 
 class Command(NamedTuple):
-    """A command or skill, from the head of its file.
+    """A command or skill, from the head of its file; `problem` is a fault there, or "".
 
     `label` is the path by the settings, such as `~/skills/a/SKILL.md`, and `path` the real one. A
-    later change may not show in the `stamp` of a young file. `problem` is a fault in the front
-    matter, or "".
+    later change may not show in the `stamp` of a young file.
     """
 
     name: str
@@ -83,15 +81,14 @@ class Command(NamedTuple):
         return {key: getattr(self, key) for key in keys}
 
     def __str__(self) -> str:
-        """Return the line in a text: `deploy: Roll out`."""
         return f"{word(self.name)}: {prose(self.description)}"
 
 
 class Directory(NamedTuple):
-    """An open directory of commands: its `label` in the settings, and its `place`.
+    """An open directory of commands, with its `label` in the settings.
 
-    The place is in the project's root, or in `/` where links may lead anywhere. `files` maps each
-    name to its file, as `a` to `a.md`: first commands, then possible skills, as `b/SKILL.md`.
+    Its `place` is in the project's root, or in `/`. `files` maps each name to its file, as `a` to
+    `a.md`: first commands, then possible skills, as `b/SKILL.md`.
     """
 
     label: str
@@ -170,10 +167,7 @@ class Library:
         self.late = self.budget.expired()
 
     def notes(self, shown: Iterable[Command]) -> list[str]:
-        """Return the facts that the text has to tell: a model does not see the warnings.
-
-        Adds warnings about the front matter of the commands `shown`.
-        """
+        """Return what the text tells, as a model sees no warnings; add those about `shown`."""
         self.warnings += [f"{quote(one.label)}: {one.problem}" for one in shown if one.problem]
         late = "the time was up before all commands were read: some are missing"
         count = plural(len(self.warnings), "warning", "warnings, the first")
@@ -182,11 +176,7 @@ class Library:
 
 @contextmanager
 def open_library(context: Context) -> Iterator[Library]:
-    """Open the directories in the settings.
-
-    Not everyone has commands of their own, so a missing directory is no warning. Raises
-    DIRECTORY_NOT_FOUND if there is no directory at all.
-    """
+    """Open the directories in the settings. Raises DIRECTORY_NOT_FOUND if none can be used."""
     library, problems = Library([], [], context.budget), list[str]()
     with Root("/", context.root.guard) as disk, ExitStack() as stack:
         for label in context.settings.directory:
@@ -199,7 +189,7 @@ def open_library(context: Context) -> Iterator[Library]:
                 files = _files(place.listing(), context.budget)
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
-                if not isinstance(error, NotFound):
+                if not isinstance(error, NotFound):  # not everyone has commands of their own
                     library.warnings.append(f"Commands directory {problems[-1]}")
             else:
                 library.directories.append(Directory(label.rstrip("/"), place, files))
@@ -247,10 +237,7 @@ _OTHER = re.compile(r"[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
 
 
 def first_paragraph(text: str) -> str:
-    """Return the first paragraph of a Markdown `text`, its lines as they stand there, or "".
-
-    Anything else than a heading lasts up to the next blank line. Links and emphasis stay.
-    """
+    """Return the first paragraph of a Markdown `text`, its lines as they stand there, or ""."""
     goes_on = "    "  # the blanks that make code of a line, or the next block of a list
     for block in re.split(r"\n\s*\n", _HEADING.sub("\n", _HIDDEN.sub("", text))):
         first, *others = block.strip("\n").split("\n")
@@ -263,10 +250,7 @@ def first_paragraph(text: str) -> str:
 
 
 def utc(nanoseconds: int) -> str:
-    """Format a time in UTC, to the millisecond: `2025-11-15T10:00:00.000Z`.
-
-    A time that the calendar does not have stands as its epoch seconds: `@1152921504606846976`.
-    """
+    """Return `2025-11-15T10:00:00.000Z`, or beyond the calendar `@1152921504606846976`, seconds."""
     try:
         time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=nanoseconds // 1000)
     except OverflowError:

@@ -223,8 +223,8 @@ def _listed(
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
     """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others.
 
-    The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves the
-    order of names open that are equal then: the undecodable byte FF goes before a real U+FFFD.
+    The order is that of UTF-8 bytes after lossy conversion; the SRD leaves open which of names that
+    are equal then comes first.
     """
     together = "".join(names)
     key = None if lossy(together) == together else lambda name: (lossy(name), name)
