@@ -22,14 +22,13 @@ from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 
-READING_SHARE = 0.6
-"""The part of the time for reading names, and then for statuses; the rest is for ordering."""
-FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}
-"""The values of `sort_by` besides "name", and the fact of each."""
+READING_SHARE = 0.6  # of the time for names, and then for statuses; the rest is for ordering
+FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}  # by `sort_by`, except for "name"
 MINIMUM_NAME_COLUMN = 19
-"""Minimum number of columns of a file's name."""
-MAX_OUTPUT_BYTES = 15 << 20
-"""Maximum of the setting `max_output_bytes`: a frame holds 16 MiB."""
+MAX_OUTPUT_BYTES = 15 << 20  # that can be set: a frame holds 16 MiB
+
+Entry = tuple[str, entry.Facts | None]
+"""A name, and its facts if the system tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     complete, (directories, files) = not reading.expired(), map(len, groups)
     wanted = directories + files
     most = limit // len("[DIR]  x/\n")
-    names, inner, found = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
+    entries, inner = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
     complete = complete and not budget.expired()
 
     def end(shown: int) -> str:
@@ -93,8 +92,8 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     path = show(f"{place.relative}/" if relative else place.path_as_directory)
     counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
     head = f"Directory: {path}\nTotal: {counts}\n\n"
-    labels = show_all(names)
-    told = [show_size(one[entry.SIZE]) if one else "size unknown" for one in found[inner:]]
+    labels = show_all([name for name, _ in entries])
+    told = [show_size(one[entry.SIZE]) if one else "size unknown" for _, one in entries[inner:]]
 
     def listing(count: int) -> str:
         shown = labels[inner:count]
@@ -114,8 +113,8 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             yield size(f"[FILE] {label.ljust(wider)}({of})\n") + before * (wider - wide)
             wide = wider
 
-    text, shown = fit(listing, len(names), growth(), limit)
-    entries = Rows({}) if context.text_only else _rows(names[:shown], inner, found, directory)
+    text, shown = fit(listing, len(entries), growth(), limit)
+    rows = Rows({}) if context.text_only else _rows(entries[:shown], inner, directory)
     return Result(
         text=text,
         data={
@@ -124,30 +123,27 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "directories": directories,
             "total": wanted,
             "shown": shown,
-            "entries": entries,
+            "entries": rows,
         },
         truncated=shown < wanted or not complete,
         warnings=warnings,
     )
 
 
-def _rows(
-    names: Sequence[str], inner: int, facts: Sequence[entry.Facts | None], directory: int
-) -> Rows:
-    """The data of `names` in the open `directory`, of which the first `inner` are directories."""
-    facts = facts[: len(names)]
-    kinds = entry.kinds_of(facts)
-    both = zip(names, kinds, strict=True)
+def _rows(entries: Sequence[Entry], inner: int, directory: int) -> Rows:
+    """The data of `entries` of the open `directory`; the first `inner` are directories."""
+    kinds = entry.kinds_of([facts for _, facts in entries])
+    links = [kind is entry.Kind.SYMLINK for kind in kinds]
+    both = zip(entries, links, strict=True)
     return Rows(
         {
-            "name": names,
-            "type": [Keyword("directory" if n < inner else "file") for n in range(len(names))],
-            "size": [one and one[entry.SIZE] for one in facts],
-            "modified": [one and one[entry.MODIFIED_NS] // 10**9 for one in facts],
+            "name": [name for name, _ in entries],
+            "type": [Keyword("directory" if n < inner else "file") for n in range(len(entries))],
+            "size": [facts and facts[entry.SIZE] for _, facts in entries],
+            "modified": [facts and facts[entry.MODIFIED_NS] // 10**9 for _, facts in entries],
             "kind": kinds,
             "target": [
-                entry.link_target(n, directory) if k is entry.Kind.SYMLINK else None
-                for n, k in both
+                entry.link_target(one[0], directory) if link else None for one, link in both
             ],
         }
     )
@@ -155,29 +151,26 @@ def _rows(
 
 def _sorted(
     groups: Sequence[list[str]], fact: int | None, directory: int, most: int, budget: Budget
-) -> tuple[list[str], int, list[entry.Facts | None]]:
-    """Return at most `most` names of both `groups`, how many are of the first, and their facts.
+) -> tuple[list[Entry], int]:
+    """Return at most `most` entries of both `groups`, and how many are of the first.
 
     Of each group the largest or newest comes first; by name is without regard to case, ties by code
     point. They are in any order if the time is up.
     """
-    listed, directories = list[tuple[str, entry.Facts | None]](), 0
+    entries, inner = list[Entry](), 0
     reading = budget if fact is None else budget.share(READING_SHARE)
-    for names in groups:
-        directories, room = len(listed), most - len(listed)
-        ordered = budget.ordered(budget.ordered(names, str), str.casefold)
+    for group in groups:
+        inner, room, found = len(entries), most - len(entries), list[Entry]()
+        names = budget.ordered(budget.ordered(group, str), str.casefold)
         if fact is None:  # the names alone decide which entries are shown: no other is statted
-            ordered = ordered[:room]
-        both, found = (
-            zip(ordered, entry.facts(ordered, directory, reading), strict=True),
-            listed[:0],
-        )
+            names = names[:room]
+        both = zip(names, entry.facts(names, directory, reading), strict=True)
         while some := list(islice(both, 4 * most)):  # the facts of a million entries take 200 MB
             found += some
             if fact is not None:  # an entry without facts comes last
                 found = budget.ordered(found, lambda one: -one[1][fact] if one[1] else inf)[:room]
-        listed += found
-    return [name for name, _ in listed], directories, [facts for _, facts in listed]
+        entries += found
+    return entries, inner
 
 
 TOOL = Tool(
