@@ -18,10 +18,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
+# All packages that the host imports, beside the module sexpdata; only TCP uses epc.
 PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "yaml")
-"""All packages that the host imports, beside the module sexpdata; only TCP uses epc."""
-_FORMAT = 2
-"""In later formats of `marshal`, the same payload may make other bytes."""
+_FORMAT = 2  # in later formats of `marshal`, the same payload may make other bytes
 
 
 class Bundle(NamedTuple):

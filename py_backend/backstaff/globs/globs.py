@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -141,12 +142,9 @@ def _expanded(pattern: str) -> Sequence[str]:
 
 def _is_balanced(pattern: str, pair: str) -> bool:
     """Return whether the `pair`, such as `{}`, is balanced in `pattern`."""
-    depth = 0
-    for character in re.sub(r"(?s)\\.", "", pattern):
-        depth += (character == pair[0]) - (character == pair[1])
-        if depth < 0:
-            return False
-    return depth == 0
+    plain = re.sub(r"(?s)\\.", "", pattern)
+    steps = [(character == pair[0]) - (character == pair[1]) for character in plain]
+    return sum(steps) == 0 and min(accumulate(steps, initial=0)) == 0
 
 
 def _compiled(glob: str) -> Plain:

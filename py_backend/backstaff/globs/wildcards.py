@@ -22,10 +22,8 @@ class Token(NamedTuple):
 
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
-SPAN = Token("(?:[^/]*/)*?")
-"""Any number of whole names, as `**/` stands for."""
-REST = Token("(?s:.*)")
-"""The rest of the path, as `**` at the end of a pattern stands for."""
+SPAN = Token("(?:[^/]*/)*?")  # any number of whole names, as `**/` stands for
+REST = Token("(?s:.*)")  # the rest of the path, as `**` at the end stands for
 SPANS = (SPAN, REST)
 
 

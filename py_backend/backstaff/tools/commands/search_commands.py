@@ -20,8 +20,7 @@ from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, argument
 from backstaff.tools.commands._commands import Command, CommandTool, Directory, open_library
 
-MAX_WORDS, MAX_RESULTS = 16, 100
-"""Maximum number of words of a query that count, and of results."""
+MAX_WORDS, MAX_RESULTS = 16, 100  # of a query that count, and in an answer
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
 
 _WORD = re.compile(r"[^\W_]+")
@@ -92,8 +91,8 @@ def _match(command: Command, directory: Directory, words: Sequence[str]) -> Matc
     hits = [next((place for place in places if word in places[place]), "") for word in words]
     score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
     is_enough = 2 * hits.count("") <= len(words)
-    held = [Keyword(place) for place in SCORES if place in hits and is_enough]
-    return Match(command, round(score, 3), tuple(held))
+    held = tuple(Keyword(place) for place in SCORES if place in hits and is_enough)
+    return Match(command, round(score, 3), held)
 
 
 TOOL = CommandTool(

@@ -29,27 +29,24 @@ from backstaff.render.refusals import FORGE, refused
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
-
-
-# The SRD's errors (3.7).
+# The SRD's errors (3.7), and the words of its output (3.5).
 _BAD_ARGS, _SANDBOX_VIOLATION, _FAILED = "BadArgs", "SandboxViolation", "ExecutionFailed"
-
-# An entry's `type` (3.5).
 _FILE, _DIR, _SYMLINK = Keyword("file"), Keyword("dir"), Keyword("symlink")
 _OTHER, _UNKNOWN = Keyword("other"), Keyword("unknown")
+_MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
+
 _TYPES = {stat.S_IFREG: _FILE, stat.S_IFDIR: _DIR, stat.S_IFLNK: _SYMLINK}
-# An entry's `error_code` and `error` (3.5).
 _ERRORS = {
     errno.EACCES: ("permission_denied", "permission denied"),
     errno.EPERM: ("permission_denied", "permission denied"),
     errno.EIO: ("io_error", "input/output error"),
     errno.ENOENT: ("metadata_unavailable", "entry vanished"),
 }
+"""An entry's `error_code` and `error`."""
 _OTHER_ERROR = ("unknown", "metadata unavailable")
-# An output's `truncated_reason` (3.5).
-_MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
