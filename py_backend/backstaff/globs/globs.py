@@ -81,7 +81,7 @@ class Globs:
     def __init__(self, patterns: Sequence[Plain]) -> None:
         from pathspec import PathSpec, RegexPattern  # not from its modules: threads could deadlock
 
-        self._patterns = patterns
+        self._patterns, self._in_names = patterns, {one.name_literal for one in patterns}
         each = [RegexPattern(one.regex, include=True) for one in patterns]
         self._spec = PathSpec(each, backend="simple")
 
@@ -95,9 +95,7 @@ class Globs:
         Only a name that holds one of the literals is tried, and most directories have none. Raises
         `DeadlineExceeded`.
         """
-        literals = {one.name_literal for one in self._patterns}
-        if prefix and self._spec.match_file(prefix):
-            literals = {""}
+        literals = {""} if prefix and self._spec.match_file(prefix) else self._in_names
         found: set[str] = set()
         for first in range(0, len(names), TOGETHER):
             budget.check()

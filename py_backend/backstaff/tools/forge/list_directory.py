@@ -135,11 +135,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         message = f"output budget too small for an empty listing: {limit} bytes"
         raise ToolError(_FAILED, message)
     rows = Rows(dict(zip(Entry._fields, zip(*entries[:shown], strict=True), strict=False)))
-    return Result(
-        text=text,
-        data={"path": path, "entries": rows} | totals(shown),
-        truncated=totals(shown)["truncated"] is True,
-    )
+    data = {"path": path, "entries": rows} | totals(shown)
+    return Result(text=text, data=data, truncated=data["truncated"] is True)
 
 
 def _effective_depth(arguments: Arguments, settings: Settings) -> int:
@@ -178,8 +175,7 @@ def _listed(
     place: Place, depth: int, arguments: Arguments, context: Context
 ) -> tuple[list[Entry], Keyword | None]:
     """The entries down to `depth`, in the order of the output, and the reason if there are more."""
-    kept: list[Entry] = []
-    reason, budget = None, context.budget
+    kept, reason, budget = list[Entry](), None, context.budget
     included = {
         _FILE: arguments.include_files,
         _DIR: arguments.include_dirs,
