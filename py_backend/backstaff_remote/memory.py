@@ -23,10 +23,6 @@ class MemoryLoader(SourceFileLoader):
         """Return the source."""
         return SOURCES[path]
 
-    def path_stats(self, path: str) -> Mapping[str, object]:
-        """Refuse: there is no file, and so no bytecode beside it."""
-        raise OSError(path)
-
 
 class MemoryFinder:
     """Finds the modules of one directory of a payload, as the import system wants."""

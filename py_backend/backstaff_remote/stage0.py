@@ -36,17 +36,17 @@ def fail(status: int, text: str) -> None:
     sys.exit(status)
 
 
-def cache() -> "int | None":
+def cache() -> int:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if base[:1] != "/":
         base = os.environ.get("HOME", "") + "/.cache"
     if base[:1] != "/" or base == "/.cache":
-        return None
+        return -1
     try:
         for made in base, base + "/backstaff":
             if not os.path.isdir(made):
                 if os.stat(os.path.dirname(made)).st_uid != os.geteuid():
-                    return None
+                    return -1
                 os.makedirs(made, MINE, exist_ok=True)
         found = os.open(made, os.O_DIRECTORY | os.O_NOFOLLOW)
         facts = os.fstat(found)
@@ -54,7 +54,7 @@ def cache() -> "int | None":
             return found
     except OSError:
         pass
-    return None
+    return -1
 
 
 def fits(data: bytes) -> bool:
@@ -104,7 +104,7 @@ def main() -> None:
     if sys.version_info < (3, 11):
         fail(77, "it is Python %d.%d" % sys.version_info[:2])
     place = cache()
-    data = b"" if place is None else kept(place)
+    data = kept(place)
     how = "cached"
     if not fits(data):
         say("NEED", SHA)
@@ -113,9 +113,8 @@ def main() -> None:
             fail(75, "the upload ended early")
         if not fits(data):
             fail(76, "the upload is not what was announced")
-        how = "uncached" if place is None else "sent"
-        if place is not None:
-            keep(place, data)
+        how = "uncached" if place < 0 else "sent"
+        keep(place, data)
     files = marshal.loads(zlib.decompress(data))
     start = files["backstaff_remote/memory.py"] + b"\nstart(files, say, take, how)\n"
     name = "backstaff_remote.memory"

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
@@ -36,12 +35,8 @@ class Arguments:
     )
 
 
-class Match(NamedTuple):
-    """A command, its score, and the places that hold words of the query."""
-
-    command: Command
-    score: float
-    places: tuple[Keyword, ...]
+Match = tuple[float, Command, tuple[Keyword, ...]]
+"""The score, the command, and the places that hold words of the query."""
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -52,10 +47,10 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'query' holds no word to search for")
     with open_library(context) as library:
         found = [_match(command, directory, words) for command, directory in library.commands()]
-    matches = [one for one in found if one.places]
-    matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
+    matches = [match for match in found if match]
+    matches.sort(key=lambda one: (-one[0], len(one[1].name), *one[1].order()))
     best = matches[:most]
-    notes = library.notes(one.command for one in best)
+    notes = library.notes(command for _, command, _ in best)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
         notes.append(f"{len(matches) - most} more match: raise max_results (at most {MAX_RESULTS})")
@@ -64,13 +59,13 @@ def run(arguments: Arguments, context: Context) -> Result:
         head = "; ".join(filter(None, (f"No command matches {quote(query)}", all_told)))
     text, shown = cut(
         f"{head} ({len(found)} searched)\n",
-        [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],
+        [f"{score:.2f} {command} [{', '.join(places)}]\n" for score, command, places in best],
         lambda shown: bracketed(notes) + left_out(len(best) - shown, limit, all_told),
         limit,
     )
     results = [
-        one.command.facts("name", "description") | {"score": one.score, "matched_in": one.places}
-        for one in best
+        command.facts("name", "description") | {"score": score, "matched_in": places}
+        for score, command, places in best
     ]
     return Result(
         text=text,
@@ -80,8 +75,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match:
-    """Return the match of `command`, without places if it holds fewer than half of the `words`."""
+def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match | None:
+    """Return the match of `command`, or None if it holds fewer than half of the `words`."""
     places = {"name": command.name.casefold(), "description": command.description.casefold()}
     if not all(any(word in text for text in places.values()) for word in words):
         with suppress(PathError):  # it has vanished since
@@ -89,10 +84,10 @@ def _match(command: Command, directory: Directory, words: Sequence[str]) -> Matc
             places["content"] = parse(content.head, whole=content.whole).body().casefold()
     # The places stand in the order of their scores.
     hits = [next((place for place in places if word in places[place]), "") for word in words]
+    if 2 * hits.count("") > len(words):
+        return None
     score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
-    is_enough = 2 * hits.count("") <= len(words)
-    held = tuple(Keyword(place) for place in SCORES if place in hits and is_enough)
-    return Match(command, round(score, 3), held)
+    return round(score, 3), command, tuple(Keyword(place) for place in SCORES if place in hits)
 
 
 TOOL = CommandTool(
