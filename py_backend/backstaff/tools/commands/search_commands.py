@@ -53,7 +53,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes = library.notes(command for _, command, _ in best)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
-        notes.append(f"{len(matches) - most} more match: raise max_results (at most {MAX_RESULTS})")
+        remedy = f"raise max_results (at most {MAX_RESULTS})" if most < MAX_RESULTS else all_told
+        notes.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     if not best:
         head = "; ".join(filter(None, (f"No command matches {quote(query)}", all_told)))
