@@ -147,14 +147,16 @@ def _is_balanced(pattern: str, pair: str) -> bool:
 
 def _compiled(glob: str) -> Plain:
     """Compile a `glob` without braces. Raises ValueError with the reason."""
-    tokens, can_stand_alone = list[Token](), _is_balanced(glob, "[]")
     names = re.sub(r"(?s)(\\[^/])|\\/", lambda found: found[1] or "/", glob).split("/")
-    for number, name in enumerate(names, 1):
-        is_last = number == len(names)
-        if name == "**":
-            tokens.append(REST if is_last else SPAN)
-        else:
-            tokens += [*_tokens(name, can_stand_alone=can_stand_alone), *([SLASH] * (not is_last))]
+    plain = {character for name in names for _, _, character in _PART.findall(name)}
+    if plain & {"[", "]"} and not _is_balanced(glob, "[]"):
+        raise ValueError("has unbalanced brackets")
+    if "\\" in plain:
+        raise ValueError("ends with a backslash")
+    tokens, last = list[Token](), names.pop()
+    for name in names:
+        tokens += [SPAN] if name == "**" else [*_tokens(name), SLASH]
+    tokens += [REST] if last == "**" else _tokens(last)
     # The literals with a slash between names, and a NUL between others.
     text = "".join("/" if one in SPANS else one.character or "\0" for one in tokens)
     return Plain(
@@ -164,16 +166,11 @@ def _compiled(glob: str) -> Plain:
     )
 
 
-def _tokens(name: str, *, can_stand_alone: bool) -> Iterator[Token]:
-    """Yield the tokens of a `name`. Raises ValueError for a bracket that must not stand alone."""
+def _tokens(name: str) -> Iterator[Token]:
     if name and not name.strip("*"):
         yield ANY  # a name is never empty, so `src/*` does not match `src/`
     parts = _PART.findall(name)
     for escaped, group, plain in parts:
-        if plain == "\\":
-            raise ValueError("ends with a backslash")
-        if plain in ("[", "]") and not can_stand_alone:
-            raise ValueError("has unbalanced brackets")
         if group:
             # Where a star precedes, no chunk may have two lengths (`globs.wildcards`).
             itself = "" if ("", "", "*") in parts else f"{re.escape(group)}|"
@@ -185,7 +182,7 @@ def _tokens(name: str, *, can_stand_alone: bool) -> Iterator[Token]:
 def _class_regex(text: str) -> str:
     """The expression for a class such as `[!a-z_]`."""
     negated = text[1] in "!^"
-    members = text[2:-1] if negated else text[1:-1]
+    members = text[1 + negated : -1]
     if "[:" in members:
         raise ValueError("uses a named character class, which is not supported")
     ranges = ""
@@ -193,4 +190,4 @@ def _class_regex(text: str) -> str:
         if last and last < first:
             raise ValueError(f"has a range that runs backwards: {f'{first}-{last}'!r}")
         ranges += re.escape(first) + (f"-{re.escape(last)}" if last else "")
-    return f"(?!/)[{'^' if negated else ''}{ranges}]"
+    return f"(?!/)[{'^' * negated}{ranges}]"

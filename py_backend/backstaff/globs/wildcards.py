@@ -48,6 +48,7 @@ def regex(tokens: Sequence[Token]) -> str:
             blocks[-1][-1] += token.regex
     *inner, (first, *chunks) = blocks
     stars = "(?>[^/]*?{})".format
+    inner = [block for block in inner if block != [""]]
     closed = "".join(f"(?>{start}{''.join(map(stars, others))})" for start, *others in inner)
     # The last chunk has to end the path, so its leftmost place would not do.
     last = f"[^/]*{chunks.pop()}" if chunks else ""
