@@ -18,20 +18,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
+# All packages that the host imports, beside the module sexpdata; only TCP uses epc.
 PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "yaml")
-"""All packages that the host imports, beside the module sexpdata; only TCP uses epc."""
-START = """\
-import gc, sys
-gc.disable()
-module = type(sys)("backstaff_remote.memory")
-exec(files["backstaff_remote/memory.py"], module.__dict__)
-module.install(files)
-from backstaff_remote.host import main
-main(say, how, int(sys.argv[4]))
-"""
-"""Stage 0 runs this part of the payload, with its own `files`, `how` and `say`."""
-_FORMAT = 2
-"""In later formats of `marshal`, the same payload may make other bytes."""
+_FORMAT = 2  # in later formats of `marshal`, the same payload may make other bytes
 
 
 class Bundle(NamedTuple):
@@ -52,7 +41,7 @@ def collect() -> Bundle:
     packed = base64.b64encode(zlib.compress(ast.unparse(stage0).encode(), 9)).decode()
     return Bundle(
         program=f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))",
-        payload=zlib.compress(marshal.dumps({"start": START, **source}, _FORMAT), 9),
+        payload=zlib.compress(marshal.dumps(source, _FORMAT), 9),
     )
 
 

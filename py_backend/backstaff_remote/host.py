@@ -18,16 +18,15 @@ from backstaff.start import make_server, serve_until_the_end
 from backstaff.wire import stdio
 
 
-def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
+def main(
+    say: Callable[[str, str], None], take: Callable[[int], bytes], how: str, settings_bytes: int
+) -> Never:
     """Serve until stdin ends. The ready line says `how` the payload came."""
     log.start(None, "warning")
     say("READY", f"{how} {sys.version_info.major}.{sys.version_info.minor}")
-    text = b""
-    while len(text) < settings_bytes:
-        piece = os.read(0, settings_bytes - len(text))
-        if not piece:
-            os._exit(0)
-        text += piece
+    text = take(settings_bytes)
+    if len(text) < settings_bytes:
+        os._exit(0)
     try:
         # Emacs sends a root with each call.
         read = partial(parse, "the settings sent by Emacs", text) if text else None

@@ -4,31 +4,24 @@ The modules seem to lie in a directory that does not exist, so `pkgutil`, traceb
 work as with any directory on the path.
 """
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
-FOLDER = "/<backstaff>"
-"""The seeming directory of the modules; a payload names its files relative to it."""
-
-Files = Mapping[str, bytes]
-"""The content of each module, by its path."""
+FOLDER = "/<backstaff>"  # the seeming directory
+SOURCES: dict[str, bytes] = {}  # of the modules, by their seeming paths
 
 
 class MemoryLoader(SourceFileLoader):
-    """Loads a module whose file seems to be one of `files`."""
-
-    files: Files = {}  # noqa: RUF012  # `install` sets it
+    """Loads a module whose file seems to be one of `SOURCES`."""
 
     def get_data(self, path: str) -> bytes:
-        """Return the source, also for tracebacks."""
-        return self.files[path]
-
-    def path_stats(self, path: str) -> Mapping[str, object]:
-        """Refuse: there is no file, and so no bytecode beside it."""
-        raise OSError(path)
+        """Return the source."""
+        return SOURCES[path]
 
 
 class MemoryFinder:
@@ -36,33 +29,30 @@ class MemoryFinder:
 
     def __init__(self, folder: str) -> None:
         """Look in `folder`. Raises ImportError if the payload has no such directory."""
-        if not (folder + "/").startswith(FOLDER + "/"):
+        if not f"{folder}/".startswith(f"{FOLDER}/"):
             raise ImportError(folder)
         self._folder = folder
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of the module `name`, whose last part is a file here."""
-        stem = f"{self._folder}/{name.rpartition('.')[2]}"
-        for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
-            if path in MemoryLoader.files:
-                loader = MemoryLoader(name, path)
-                return spec_from_file_location(
-                    name, path, loader=loader, submodule_search_locations=inside
-                )
+        inside = f"{self._folder}/{name.rpartition('.')[2]}"
+        for path in (f"{inside}/__init__.py", f"{inside}.py"):
+            if path in SOURCES:
+                return spec_from_file_location(name, path, loader=MemoryLoader(name, path))
         return None
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
         """Yield (name, is it a package) for each module in this directory, for `pkgutil`."""
-        for path in MemoryLoader.files:
+        for path in SOURCES:
             name, _, rest = path.removeprefix(f"{self._folder}/").partition("/")
-            if name and rest == "__init__.py":
-                yield prefix + name, True
-            elif name and not rest and name != "__init__.py":
-                yield prefix + name.removesuffix(".py"), False
+            if rest == "__init__.py" or (name.endswith(".py") and name != "__init__.py"):
+                yield prefix + name.removesuffix(".py"), bool(rest)
 
 
-def install(files: Files) -> None:
-    """Let the import system find the modules in `files`, a payload, before the host's own."""
-    MemoryLoader.files = {f"{FOLDER}/{name}": content for name, content in files.items()}
+def start(files: Mapping[str, bytes], *how: object) -> None:
+    """Serve with the modules in `files`, a payload, which are found before the host's own."""
+    gc.disable()
+    SOURCES.update((f"{FOLDER}/{name}", source) for name, source in files.items())
     sys.path_hooks.insert(0, MemoryFinder)
     sys.path.insert(0, FOLDER)
+    import_module("backstaff_remote.host").main(*how, int(sys.argv[4]))

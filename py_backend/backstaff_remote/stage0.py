@@ -1,8 +1,8 @@
 """The first program on another host: finds the payload in a cache, or asks for it, and runs it.
 
 It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE SHA
-SIZE ...`, so it is small, and so plain that a Python that is too old can run it and say so. SHA and
-SIZE are of the payload.
+SIZE SETTINGS`, so it is small, and so plain that a Python that is too old can run it and say so.
+SHA and SIZE describe the payload; SETTINGS is the size of the settings that follow READY.
 
 It prints lines `BS-WORD:ECNON:TEXT`, with the nonce reversed: neither the output of a login shell
 nor an echoed command line can look like one. NEED asks for the payload of the named hash on stdin,
@@ -11,8 +11,7 @@ FAIL says why there will be no server; READY comes from the payload.
 The cache is `backstaff` below XDG_CACHE_HOME, if that is absolute, or ~/.cache; a file's name is
 its hash. Only bytes with the client's hash run, and exactly the checked bytes: nothing is opened
 twice. The directory must be this user's own, mode 0700, no link; it is made only where its parent
-is this user's too (root in a user's home leaves nothing behind). Where any of this fails the
-payload runs without a cache.
+is this user's too (root in a user's home leaves nothing behind). Else there is no cache.
 """
 
 import hashlib
@@ -21,10 +20,6 @@ import os
 import sys
 import time
 import zlib
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 NONCE, SHA = sys.argv[1:3]
 SIZE = int(sys.argv[3])
@@ -36,23 +31,22 @@ def say(word: str, text: str = "") -> None:
     os.write(1, ("BS-%s:%s:%s\n" % (word, NONCE[::-1], text)).encode())
 
 
-def fail(status: int, text: str) -> "NoReturn":
+def fail(status: int, text: str) -> None:
     say("FAIL", text)
     sys.exit(status)
 
 
-def cache() -> "int | None":
+def cache() -> int:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    home = os.environ.get("HOME", "")
     if base[:1] != "/":
-        if home[:1] != "/":
-            return None
-        base = home + "/.cache"
+        base = os.environ.get("HOME", "") + "/.cache"
+    if base[:1] != "/" or base == "/.cache":
+        return -1
     try:
         for made in base, base + "/backstaff":
             if not os.path.isdir(made):
                 if os.stat(os.path.dirname(made)).st_uid != os.geteuid():
-                    return None
+                    return -1
                 os.makedirs(made, MINE, exist_ok=True)
         found = os.open(made, os.O_DIRECTORY | os.O_NOFOLLOW)
         facts = os.fstat(found)
@@ -60,7 +54,7 @@ def cache() -> "int | None":
             return found
     except OSError:
         pass
-    return None
+    return -1
 
 
 def fits(data: bytes) -> bool:
@@ -75,16 +69,13 @@ def kept(place: int) -> bytes:
         return b""
 
 
-def asked() -> bytes:
-    say("NEED", SHA)
+def take(size: int) -> bytes:
     data = b""
-    while len(data) < SIZE:
-        piece = os.read(0, min(SIZE - len(data), 65536))
+    while len(data) < size:
+        piece = os.read(0, min(size - len(data), 65536))
         if not piece:
-            fail(75, "the upload ended early")
+            break
         data += piece
-    if not fits(data):
-        fail(76, "the upload is not what was announced")
     return data
 
 
@@ -113,15 +104,21 @@ def main() -> None:
     if sys.version_info < (3, 11):
         fail(77, "it is Python %d.%d" % sys.version_info[:2])
     place = cache()
-    data = b"" if place is None else kept(place)
+    data = kept(place)
     how = "cached"
     if not fits(data):
-        data = asked()
-        how = "uncached" if place is None else "sent"
-        if place is not None:
-            keep(place, data)
+        say("NEED", SHA)
+        data = take(SIZE)
+        if len(data) < SIZE:
+            fail(75, "the upload ended early")
+        if not fits(data):
+            fail(76, "the upload is not what was announced")
+        how = "uncached" if place < 0 else "sent"
+        keep(place, data)
     files = marshal.loads(zlib.decompress(data))
-    exec(files["start"], {"files": files, "how": how, "say": say})
+    start = files["backstaff_remote/memory.py"] + b"\nstart(files, say, take, how)\n"
+    name = "backstaff_remote.memory"
+    exec(start, {"__name__": name, "files": files, "how": how, "say": say, "take": take})
 
 
 if __name__ == "__main__":

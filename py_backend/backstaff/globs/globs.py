@@ -11,33 +11,45 @@ of that path, as routers of the web have it, beside `app/i/page.tsx`.
 A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
-pathspec decides which of several patterns match, and bracex expands the braces. The expressions are
-ours, because pathspec's backtrack for minutes (`globs.wildcards`).
+pathspec decides which of several patterns match, and bracex expands the braces; both are imported
+when needed, as most starts see no glob. The expressions are ours: pathspec's backtrack for minutes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import NamedTuple
 
 from backstaff.budget import Budget
-
-if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a glob
-    from backstaff.globs.glob_pattern import GlobPattern
+from backstaff.globs.wildcards import ANY, REST, SLASH, SPAN, SPANS, STAR, Token, literal, regex
 
 MAX_PATTERNS, MAX_PATTERN_CHARACTERS = 100, 1024
 MAX_EXPANSIONS, MAX_EXPANDED_CHARACTERS = 1000, 32_768
-MAX_ECHO = 200
-"""Maximum number of characters of a pattern in a message."""
-TOGETHER = 4096
-"""Maximum number of names in one text: a mebibyte, because no other thread runs meanwhile."""
-STRIDE = 16
-"""Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
+MAX_ECHO = 200  # characters of a pattern in a message
+TOGETHER = 4096  # names in one text: a mebibyte, because no other thread runs meanwhile
+STRIDE = 16  # paths between two looks at the clock: one of 4 KB can take 10 milliseconds
+
+_PART = re.compile(r"\\(.)|(\[[!^]?+\]?+(?:\\.|[^\\\]])*\])|(.)", re.DOTALL)
+"""Matches an escaped character, a class, or a plain character, in a name of a pattern."""
+_MEMBER = re.compile(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
 
 
 class BadGlob(ValueError):
     """A pattern that cannot be used; the message names it and says why."""
+
+
+class Plain(NamedTuple):
+    """A pattern without braces, to be matched against a path and a slash.
+
+    `literal` stands in each path that matches, and `name_literal` in its last name, unless a
+    directory above that name matches, too.
+    """
+
+    regex: re.Pattern[str]
+    literal: str
+    name_literal: str
 
 
 @lru_cache(maxsize=16)  # each can take 600 kB
@@ -45,23 +57,33 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     """The `patterns`, ready to match. Raises `BadGlob`."""
     if len(patterns) > MAX_PATTERNS:
         raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
-    expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
-    if len(expanded) > MAX_EXPANSIONS:
-        raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
-    if sum(len(plain) for _, plain in expanded) > MAX_EXPANDED_CHARACTERS:
-        raise BadGlob(f"the braces stand for more than {MAX_EXPANDED_CHARACTERS} characters")
-    return Globs([_compiled(pattern, plain) for pattern, plain in expanded])
+    if not all(pattern.removeprefix("./") for pattern in patterns):
+        raise BadGlob("a pattern is empty")
+    plain, count, characters = list[Plain](), 0, 0
+    for pattern in patterns:
+        try:
+            globs = _expanded(pattern.removeprefix("./"))
+            count, characters = count + len(globs), characters + sum(map(len, globs))
+            if count <= MAX_EXPANSIONS and characters <= MAX_EXPANDED_CHARACTERS:
+                plain += map(_compiled, globs)
+        except ValueError as error:
+            shown = pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + "..."
+            raise BadGlob(f"the pattern {shown!r} {error}") from error
+    if len(plain) < count:
+        most = f"{MAX_EXPANSIONS} patterns or {MAX_EXPANDED_CHARACTERS} characters"
+        raise BadGlob(f"the braces stand for more than {most}")
+    return Globs(plain)
 
 
 class Globs:
     """Compiled patterns: a path matches if any of them does."""
 
-    def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
-        from pathspec import PathSpec
+    def __init__(self, patterns: Sequence[Plain]) -> None:
+        from pathspec import PathSpec, RegexPattern  # not from its modules: threads could deadlock
 
-        self._patterns = patterns
-        self._spec = PathSpec(patterns, backend="simple")
-        self._in_names = {pattern.name_literal for pattern in patterns}
+        self._patterns, self._in_names = patterns, {one.name_literal for one in patterns}
+        each = [RegexPattern(one.regex, include=True) for one in patterns]
+        self._spec = PathSpec(each, backend="simple")
 
     def match(self, path: str) -> bool:
         """Return whether any pattern matches the relative `path`, such as `a/b`."""
@@ -73,15 +95,14 @@ class Globs:
         Only a name that holds one of the literals is tried, and most directories have none. Raises
         `DeadlineExceeded`.
         """
-        matches_prefix = bool(prefix) and self._spec.match_file(prefix)
+        literals = {""} if prefix and self._spec.match_file(prefix) else self._in_names
         found: set[str] = set()
         for first in range(0, len(names), TOGETHER):
             budget.check()
-            tried = names[first : first + TOGETHER]
-            if not matches_prefix:
-                together = "\n".join(tried)
-                literals = [literal for literal in self._in_names if literal in together]
-                tried = [name for name in tried if any(map(name.__contains__, literals))]
+            some = names[first : first + TOGETHER]
+            together = "\n".join(some)
+            held = [literal for literal in literals if literal in together]
+            tried = [name for name in some if any(map(name.__contains__, held))]
             checked = budget.checked(tried, STRIDE)
             found.update(name for name in checked if self.match(prefix + name))
         return found
@@ -102,45 +123,71 @@ class Globs:
 
 
 def _expanded(pattern: str) -> Sequence[str]:
+    """Return the globs that `pattern` stands for. Raises ValueError with the reason."""
     import bracex
 
-    plain = pattern.removeprefix("./")
-    if not plain:
-        raise BadGlob("a pattern is empty")
     if "\0" in pattern:
-        raise _bad(pattern, "holds a NUL character")
+        raise ValueError("holds a NUL character")
     if len(pattern) > MAX_PATTERN_CHARACTERS:
-        raise _bad(pattern, f"is longer than {MAX_PATTERN_CHARACTERS} characters")
+        raise ValueError(f"is longer than {MAX_PATTERN_CHARACTERS} characters")
     if not _is_balanced(pattern, "{}"):
-        raise _bad(pattern, "has unbalanced braces")
+        raise ValueError("has unbalanced braces")
     try:
-        return bracex.expand(plain, keep_escapes=True, limit=MAX_EXPANSIONS)
+        return bracex.expand(pattern, keep_escapes=True, limit=MAX_EXPANSIONS)
     except (bracex.ExpansionLimitException, RecursionError) as error:
-        raise _bad(pattern, f"stands for more than {MAX_EXPANSIONS} patterns") from error
+        raise ValueError(f"stands for more than {MAX_EXPANSIONS} patterns") from error
 
 
 def _is_balanced(pattern: str, pair: str) -> bool:
     """Return whether the `pair`, such as `{}`, is balanced in `pattern`."""
-    depth = 0
-    for character in re.sub(r"(?s)\\.", "", pattern):
-        depth += (character == pair[0]) - (character == pair[1])
-        if depth < 0:
-            return False
-    return depth == 0
+    plain = re.sub(r"(?s)\\.", "", pattern)
+    steps = [(character == pair[0]) - (character == pair[1]) for character in plain]
+    return sum(steps) == 0 and min(accumulate(steps, initial=0)) == 0
 
 
-def _compiled(pattern: str, plain: str) -> "GlobPattern":
-    from backstaff.globs.glob_pattern import TOKEN, GlobPattern
+def _compiled(glob: str) -> Plain:
+    """Compile a `glob` without braces. Raises ValueError with the reason."""
+    names = re.sub(r"(?s)(\\[^/])|\\/", lambda found: found[1] or "/", glob).split("/")
+    plain = {character for name in names for _, _, character in _PART.findall(name)}
+    if plain & {"[", "]"} and not _is_balanced(glob, "[]"):
+        raise ValueError("has unbalanced brackets")
+    if "\\" in plain:
+        raise ValueError("ends with a backslash")
+    tokens, last = list[Token](), names.pop()
+    for name in names:
+        tokens += [SPAN] if name == "**" else [*_tokens(name), SLASH]
+    tokens += [REST] if last == "**" else _tokens(last)
+    # The literals with a slash between names, and a NUL between others.
+    text = "".join("/" if one in SPANS else one.character or "\0" for one in tokens)
+    return Plain(
+        re.compile(rf"\A(?:{regex(tokens)})/?\Z"),
+        literal=max(re.split(r"[/\0]", text), key=len),
+        name_literal=max(text.rstrip("/").rpartition("/")[2].split("\0"), key=len),
+    )
 
-    alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))
-    if alone and not _is_balanced(plain, "[]"):
-        raise _bad(pattern, "has unbalanced brackets")
-    try:
-        return GlobPattern(plain)
-    except (re.error, ValueError, RecursionError, OverflowError) as error:
-        raise _bad(pattern, str(error)) from error
+
+def _tokens(name: str) -> Iterator[Token]:
+    if name and not name.strip("*"):
+        yield ANY  # a name is never empty, so `src/*` does not match `src/`
+    parts = _PART.findall(name)
+    for escaped, group, plain in parts:
+        if group:
+            # Where a star precedes, no chunk may have two lengths (`globs.wildcards`).
+            itself = "" if ("", "", "*") in parts else f"{re.escape(group)}|"
+            yield Token(f"(?:{itself}{_class_regex(group)})")
+        else:
+            yield {"*": STAR, "?": ANY}.get(plain) or literal(escaped or plain)
 
 
-def _bad(pattern: str, reason: str) -> BadGlob:
-    shown = pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + "..."
-    return BadGlob(f"the pattern {shown!r} {reason}")
+def _class_regex(text: str) -> str:
+    """The expression for a class such as `[!a-z_]`."""
+    negated = text[1] in "!^"
+    members = text[1 + negated : -1]
+    if "[:" in members:
+        raise ValueError("uses a named character class, which is not supported")
+    ranges = ""
+    for first, last in _MEMBER.findall(members):
+        if last and last < first:
+            raise ValueError(f"has a range that runs backwards: {f'{first}-{last}'!r}")
+        ranges += re.escape(first) + (f"-{re.escape(last)}" if last else "")
+    return f"(?!/)[{'^' * negated}{ranges}]"

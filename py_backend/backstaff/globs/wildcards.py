@@ -1,7 +1,7 @@
 """Wildcard patterns as regular expressions that match in linear time.
 
-`globs.glob_pattern` reads a pattern as tokens; this module makes one expression of them. For
-example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR `.` `c`.
+A pattern is read as tokens, of which this module makes one expression. For example, `src/**/*.c` is
+the tokens `s` `r` `c` `/` SPAN STAR `.` `c`.
 
 Nothing in the expression backtracks. The text between two stars has a fixed length, so its leftmost
 place is as good as any; it becomes an atomic group, which is never tried again. The same holds for
@@ -22,10 +22,8 @@ class Token(NamedTuple):
 
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
-SPAN = Token("(?:[^/]*/)*?")
-"""Any number of whole names, as `**/` stands for."""
-REST = Token("(?s:.*)")
-"""The rest of the path, as `**` at the end of a pattern stands for."""
+SPAN = Token("(?:[^/]*/)*?")  # any number of whole names, as `**/` stands for
+REST = Token("(?s:.*)")  # the rest of the path, as `**` at the end stands for
 SPANS = (SPAN, REST)
 
 
@@ -49,11 +47,9 @@ def regex(tokens: Sequence[Token]) -> str:
         else:
             blocks[-1][-1] += token.regex
     *inner, (first, *chunks) = blocks
-    closed = "".join(
-        f"(?>{start}{''.join(f'(?>[^/]*?{chunk})' for chunk in others)})"
-        for start, *others in inner
-        if start or others
-    )
+    stars = "(?>[^/]*?{})".format
+    inner = [block for block in inner if block != [""]]
+    closed = "".join(f"(?>{start}{''.join(map(stars, others))})" for start, *others in inner)
     # The last chunk has to end the path, so its leftmost place would not do.
     last = f"[^/]*{chunks.pop()}" if chunks else ""
-    return closed + first + "".join(f"(?>[^/]*?{chunk})" for chunk in chunks if chunk) + last
+    return closed + first + "".join(map(stars, chunks)) + last

@@ -402,7 +402,7 @@ import sys, threading
 import _frozen_importlib as importing
 from backstaff.globs.globs import compile_globs
 
-other = threading.Thread(target=lambda: __import__("backstaff.globs.glob_pattern"))
+other = threading.Thread(target=lambda: compile_globs(("*.c",)))
 
 def meet(event, arguments):
     # This thread is importing pathspec; let the other want it now.

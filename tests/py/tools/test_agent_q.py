@@ -21,7 +21,6 @@ from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
-from backstaff.tools.agent_q.list_directory import Listed
 from tests.py.processes import unprivileged
 from tests.py.replies import code
 from tests.py.servers import server_at
@@ -200,14 +199,6 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
     assert "... 1 more entry left out for a limit of 220 bytes\n" in reply.text
 
 
-@given(st.lists(st.text(min_size=1), max_size=20, unique=True))
-def test_growth_is_the_length_that_each_row_adds_to_the_text(found: list[str]) -> None:
-    listed = Listed(found[::3], found[1::3] + found[2::3], [None] * len(found))
-    sizes = list(listed.growth())
-    for shown in range(len(listed) + 1):
-        assert sum(sizes[:shown]) == len(listed.first(shown).text().encode())
-
-
 # ---------------------------------------------------------------------------- names and kinds
 
 
@@ -364,7 +355,7 @@ def test_directory_that_cannot_be_read_to_its_end_is_reported(
     def groups_in(_: int, __: Budget) -> None:
         raise path_error(OSError(errno.EIO, os.strerror(errno.EIO)))
 
-    monkeypatch.setattr(list_directory, "groups_in", groups_in)
+    monkeypatch.setattr(entry, "groups_in", groups_in)
     reply = listing(tree({"d/": None}), "d")
     assert reply.text == "Error: Cannot read directory 'd': input/output error"
 

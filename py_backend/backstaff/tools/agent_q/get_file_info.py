@@ -1,8 +1,7 @@
 """agent-q/get_file_info: the metadata of one file or directory as formatted text (contract 004).
 
 Links are resolved first and their target is described (INV-003). Beyond the contract: a special
-file has its kind after "Type:", e.g. "fifo". The data mirror the plist of the contract's handler,
-with times as formatted local time, and add `permissions` and `kind`.
+file has its kind after "Type:", e.g. "fifo", and the data add `permissions` and `kind`.
 """
 
 import os

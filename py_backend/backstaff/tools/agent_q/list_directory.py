@@ -2,28 +2,19 @@
 
 Beyond the contract: odd names follow the one rule of `render.names`. Symbolic links and special
 files are `[FILE]` rows with their own size; the data have their `:kind` and `:target`. An entry
-whose status the system refuses has "(size unknown)". Directories come first in every order, and the
-same key orders them. A listing that would pass its budget ends with the number of entries left out;
-the data hold the same rows as the text.
+whose status the system refuses has "(size unknown)". Directories come first in every order. A
+listing that would pass its budget ends with the number of entries left out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
+from itertools import chain
 from math import inf
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
-from backstaff.fs.entry import (
-    MODIFIED_NS,
-    SIZE,
-    Facts,
-    Kind,
-    facts,
-    groups_in,
-    kinds_of,
-    link_target,
-)
+from backstaff.fs import entry
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
 from backstaff.render.names import quote, show, show_all
@@ -32,14 +23,13 @@ from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 
-READING_SHARE = 0.6
-"""The part of the time for reading names, and then for statuses; the rest is for ordering."""
-FACTS = {"size": SIZE, "modified": MODIFIED_NS}
-"""The values of `sort_by` besides "name", and the fact of each."""
+READING_SHARE = 0.6  # of the time for names, and then for statuses; the rest is for ordering
+FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}  # by `sort_by`, except for "name"
 MINIMUM_NAME_COLUMN = 19
-"""Minimum number of columns of a file's name."""
-MAX_OUTPUT_BYTES = 15 << 20
-"""Maximum of the setting `max_output_bytes`: a frame holds 16 MiB."""
+MAX_OUTPUT_BYTES = 15 << 20  # that can be set: a frame holds 16 MiB
+
+Entry = tuple[str, entry.Facts | None]
+"""A name, and its facts if the system tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,80 +54,11 @@ class Arguments:
     sort_by: str = argument("Sort by: name, size, modified (default: name)", absent="name")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Entries in order, directories first, and their facts: None for an entry without a status."""
-
-    directories: Sequence[str]
-    files: Sequence[str]
-    facts: Sequence[Facts | None]
-
-    def __len__(self) -> int:
-        """The number of entries."""
-        return len(self.facts)
-
-    def first(self, count: int) -> "Listed":
-        """The first `count` entries."""
-        directories = self.directories[:count]
-        return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
-
-    def text(self) -> str:
-        """The rows, each ending with a newline."""
-        directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
-        files = self._files()
-        wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label, _ in files)])
-        rows = [f"[FILE] {label.ljust(wide)}({told})\n" for label, told in files]
-        return "".join(directories + rows)
-
-    def growth(self) -> Iterator[int]:
-        """Yield the bytes that each row adds to those before it.
-
-        The sizes of files stand in a column behind the longest name. So a name that is longer than
-        all before it makes every earlier row longer.
-        """
-        for label in show_all(self.directories):
-            yield len("[DIR]  /\n") + size(label)
-        wide = MINIMUM_NAME_COLUMN
-        for before, (label, told) in enumerate(self._files()):
-            wider = max(wide, len(label) + 2)
-            yield size(f"[FILE] {label.ljust(wider)}({told})\n") + before * (wider - wide)
-            wide = wider
-
-    def _files(self) -> list[tuple[str, str]]:
-        """The name of each file and its size, as the text has them."""
-        labels, facts = show_all(self.files), self.facts[len(self.directories) :]
-        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in facts]
-        return list(zip(labels, sizes, strict=True))
-
-    def rows(self, directory: int) -> Rows:
-        """The same entries as data; `directory` is the open directory that holds them."""
-        names = [*self.directories, *self.files]
-        kinds, link = kinds_of(self.facts), Kind.SYMLINK
-        types = [Keyword("directory")] * len(self.directories)
-        return Rows(
-            {
-                "name": names,
-                "type": types + [Keyword("file")] * len(self.files),
-                "size": [facts and facts[SIZE] for facts in self.facts],
-                "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
-                "kind": kinds,
-                "target": [
-                    link_target(name, directory) if kind is link else None
-                    for name, kind in zip(names, kinds, strict=True)
-                ],
-            }
-        )
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
-    warnings: tuple[str, ...] = ()
-    if arguments.sort_by.lower() not in ("name", *FACTS):
-        known = ", ".join(("name", *FACTS))
-        warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     try:
         with context.root.directory(arguments.path) as place:
-            return replace(_listing(place, arguments, context), warnings=warnings)
+            return _listing(place, arguments, context)
     except PathError as error:
         raise refused(error, arguments.path, AGENT_Q_DIRECTORY) from error
 
@@ -145,9 +66,20 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     """Return the listing of the open directory `place`. Raises `PathError`."""
     limit, directory = context.text_limit(context.settings.max_output_bytes), place.listing()
-    most = limit // len("[DIR]  x/\n")
-    listed, directories, files, complete = _read(directory, arguments, most, context)
+    budget, sort_by, warnings = context.budget, arguments.sort_by.lower(), tuple[str, ...]()
+    if sort_by not in ("name", *FACTS):
+        known = ", ".join(("name", *FACTS))
+        warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
+    reading = budget.share(READING_SHARE)
+    regular, folders, *more = entry.groups_in(directory, reading)
+    groups = [folders, [*regular, *chain(*more)]]
+    if not arguments.show_hidden:
+        groups = [[name for name in names if name[0] != "."] for names in groups]
+    complete, (directories, files) = not reading.expired(), map(len, groups)
     wanted = directories + files
+    most = limit // len("[DIR]  x/\n")
+    entries, inner = _sorted(groups, FACTS.get(sort_by), directory, most, budget)
+    complete = complete and not budget.expired()
 
     def end(shown: int) -> str:
         late = "" if complete else "... the time was up before all was read\n"
@@ -161,14 +93,29 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     path = show(f"{place.relative}/" if relative else place.path_as_directory)
     counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
     head = f"Directory: {path}\nTotal: {counts}\n\n"
-    text, count = fit(
-        lambda count: head + listed.first(count).text() + end(count),
-        len(listed),
-        listed.growth(),
-        limit,
-    )
-    shown = listed.first(count)
-    entries = Rows({}) if context.text_only else shown.rows(directory)
+    labels = show_all([name for name, _ in entries])
+    told = [show_size(one[entry.SIZE]) if one else "size unknown" for _, one in entries[inner:]]
+
+    def listing(count: int) -> str:
+        shown = labels[inner:count]
+        wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label in shown)])
+        rows = [f"[DIR]  {label}/\n" for label in labels[: min(inner, count)]]
+        rows += [
+            f"[FILE] {label.ljust(wide)}({of})\n" for label, of in zip(shown, told, strict=False)
+        ]
+        return "".join((head, *rows, end(count)))
+
+    def growth() -> Iterator[int]:
+        yield from (len("[DIR]  /\n") + size(label) for label in labels[:inner])
+        wide = MINIMUM_NAME_COLUMN
+        for before, (label, of) in enumerate(zip(labels[inner:], told, strict=True)):
+            # A name that is longer than all before it makes every earlier row longer.
+            wider = max(wide, len(label) + 2)
+            yield size(f"[FILE] {label.ljust(wider)}({of})\n") + before * (wider - wide)
+            wide = wider
+
+    text, shown = fit(listing, len(entries), growth(), limit)
+    rows = Rows({}) if context.text_only else _rows(entries[:shown], inner, directory)
     return Result(
         text=text,
         data={
@@ -176,56 +123,60 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "files": files,
             "directories": directories,
             "total": wanted,
-            "shown": len(shown),
-            "entries": entries,
+            "shown": shown,
+            "entries": rows,
         },
-        truncated=len(shown) < wanted or not complete,
+        truncated=shown < wanted or not complete,
+        warnings=warnings,
     )
 
 
-def _read(
-    directory: int, arguments: Arguments, most: int, context: Context
-) -> tuple[Listed, int, int, bool]:
-    """Return `most` entries, the counts of directories and files, and whether all were read."""
-    budget = context.budget
-    reading = budget.share(READING_SHARE)
-    others, inner, links, special = groups_in(directory, reading)
-    others += links + special
-    if not arguments.show_hidden:
-        inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
-    complete, directories, files = not reading.expired(), len(inner), len(others)
-
-    if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
-        listed = _by_fact((inner, others), fact, directory, most, budget)
-    else:  # the names alone decide which entries are shown, and no other is statted
-        first = _by_name(inner, budget)[:most]
-        then = _by_name(others, budget)[: most - len(first)]
-        listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
-    return listed, directories, files, complete and not budget.expired()
+def _rows(entries: Sequence[Entry], inner: int, directory: int) -> Rows:
+    """The data of `entries` of the open `directory`; the first `inner` are directories."""
+    kinds = entry.kinds_of([facts for _, facts in entries])
+    links = [kind is entry.Kind.SYMLINK for kind in kinds]
+    both = zip(entries, links, strict=True)
+    return Rows(
+        {
+            "name": [name for name, _ in entries],
+            "type": [Keyword("directory" if n < inner else "file") for n in range(len(entries))],
+            "size": [facts and facts[entry.SIZE] for _, facts in entries],
+            "modified": [facts and facts[entry.MODIFIED_NS] // 10**9 for _, facts in entries],
+            "kind": kinds,
+            "target": [
+                entry.link_target(one[0], directory) if link else None for one, link in both
+            ],
+        }
+    )
 
 
-def _by_name(names: list[str], budget: Budget) -> list[str]:
-    """The `names` without regard to case, ties by code point; in any order if the time is up."""
-    return budget.ordered(budget.ordered(names, str), str.casefold)
+def _sorted(
+    groups: Sequence[list[str]], fact: int | None, directory: int, most: int, budget: Budget
+) -> tuple[list[Entry], int]:
+    """Return at most `most` entries of both `groups`, and how many are of the first.
 
+    Of each group the largest or newest comes first; by name is without regard to case, ties by code
+    point. They are in any order if the time is up.
+    """
+    entries, inner = list[Entry](), 0
+    reading = budget.share(READING_SHARE) if fact else budget
 
-def _by_fact(
-    groups: Sequence[list[str]], fact: int, directory: int, most: int, budget: Budget
-) -> Listed:
-    """List at most `most` of both `groups` of names, the largest or newest of each first."""
-    reading = budget.share(READING_SHARE)
+    def late(one: Entry) -> float:
+        return -one[1][fact or 0] if one[1] else inf  # an entry without facts comes last
 
-    def late(one: tuple[str, Facts | None]) -> float:
-        return -one[1][fact] if one[1] else inf  # an entry without facts comes last
-
-    found = []
-    for names in groups:
-        both = zip(names := _by_name(names, budget), facts(names, directory, reading), strict=True)
-        # The facts of a million entries take 200 MB.
-        few = len(names) <= 4 * most
-        found.append(budget.ordered([*both], late) if few else nsmallest(most, both, late))
-    inner, others = ([name for name, _ in group] for group in found)
-    return Listed(inner, others, [facts for group in found for _, facts in group]).first(most)
+    for group in groups:
+        inner, room = len(entries), most - len(entries)
+        names = budget.ordered(budget.ordered(group, str), str.casefold)
+        if not fact:  # the names alone decide which entries are shown: no other is statted
+            names = names[:room]
+        both = zip(names, entry.facts(names, directory, reading), strict=True)
+        if not fact:
+            entries += both
+        elif len(names) <= 4 * most:
+            entries += budget.ordered([*both], late)[:room]
+        else:  # the facts of a million entries take 200 MB
+            entries += nsmallest(room, both, late)
+    return entries, inner
 
 
 TOOL = Tool(

@@ -3,38 +3,28 @@
 Dependencies are served, too: a command that needs one names it. The name is taken literally, as
 list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
 that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. The data hold the
-content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
-invisible characters stand as escapes.
+content as written, except that bytes other than UTF-8 become U+FFFD. In the text, invisible
+characters stand as escapes.
 
 In the text, everything that the tool says stands above the first blank line, and everything below
 it is the file's. So no content can pass for a note of the tool.
 """
 
 import codecs
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, Fault, PathError, ToolError
 from backstaff.fs.file import Content
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import (
-    MARKDOWN,
-    TABLE,
-    Command,
-    Directory,
-    Settings,
-    is_no_skill,
-    open_directories,
-)
+from backstaff.tool import Context, Result, ResultKind, argument
+from backstaff.tools.commands._commands import MARKDOWN, Command, CommandTool, open_library
 
 MAX_CONTENT_BYTES = 1 << 19
 """A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
 COMMAND_NOT_FOUND = "COMMAND_NOT_FOUND"
-"""The error of this tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +36,12 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, directories, context)
+    command, content = _find(arguments.command_name, context)
     # The bytes of a last character that is cut in two are dropped.
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
     cut = f"the file has {command.size} bytes, and this is only how it begins"
-    problems = list(filter(None, (command.problem, cut * (not content.whole))))
+    problems = [command.problem] * bool(command.problem) + [cut] * (not content.whole)
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
@@ -82,31 +71,29 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _find(name: str, directories: Sequence[Directory], context: Context) -> tuple[Command, Content]:
-    """Find the command or skill `name`, and read it. Raises `ToolError`.
-
-    `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
-    """
-    failures = list[PathError]()
-    for possible, directory in product((name, name.removesuffix(MARKDOWN)), directories):
-        if file := directory.files.get(possible):
-            try:
-                return directory.command(possible, MAX_CONTENT_BYTES)
-            except PathError as error:
-                if not is_no_skill(file, error):
-                    failures.append(error)
-    if failures:
-        faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
-        code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
-        message = f"Command {quote(name)} cannot be read: {failures[0].message}"
-        raise ToolError(code, message, **failures[0].details)
+def _find(name: str, context: Context) -> tuple[Command, Content]:
+    """Find and read `a.md`: the command in `a.md.md`, or else in `a.md`. Raises `ToolError`."""
+    failure = None
+    with open_library(context) as library:
+        names = (name, name.removesuffix(MARKDOWN))
+        for possible, directory in product(names, library.directories):
+            if possible in directory.files:
+                try:
+                    return directory.command(possible, MAX_CONTENT_BYTES)
+                except PathError as error:
+                    if not directory.is_no_skill(possible, error):
+                        failure = failure or error
+    if failure:
+        code = failure.code if failure.fault in (Fault.DENIED, Fault.OTHER) else COMMAND_NOT_FOUND
+        message = f"Command {quote(name)} cannot be read: {failure.message}"
+        raise ToolError(code, message, **failure.details)
     if context.budget.expired():
         raise DeadlineExceeded("When the time was up, not all directories had been listed")
     names_told = context.hint(": {} tells the names", "commands/list_commands")
     raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{names_told}")
 
 
-TOOL = Tool(
+TOOL = CommandTool(
     description=(
         "Get one of the project's slash commands (a prompt, not a program) by its name: its whole"
         " content, path and size."
@@ -114,7 +101,4 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("commands", "discovery"),
-    settings=Settings,
-    table=TABLE,
 )

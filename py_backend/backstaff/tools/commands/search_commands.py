@@ -11,27 +11,15 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import (
-    TABLE,
-    Command,
-    Directory,
-    Settings,
-    notes,
-    open_directories,
-    read_commands,
-)
+from backstaff.tool import Context, Keyword, Result, ResultKind, argument
+from backstaff.tools.commands._commands import Command, CommandTool, Directory, open_library
 
-MAX_WORDS, MAX_RESULTS = 16, 100
-"""Maximum number of words of a query that count, and of results."""
-LEAST_SHARE = 0.5
-"""The share of the words that a command holds at least."""
+MAX_WORDS, MAX_RESULTS = 16, 100  # of a query that count, and in an answer
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
 
 _WORD = re.compile(r"[^\W_]+")
@@ -47,12 +35,8 @@ class Arguments:
     )
 
 
-class Match(NamedTuple):
-    """A command, its score, and the places that hold words of the query."""
-
-    command: Command
-    score: float
-    places: tuple[Keyword, ...]
+Match = tuple[float, Command, tuple[Keyword, ...]]
+"""The score, the command, and the places that hold words of the query."""
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -61,39 +45,39 @@ def run(arguments: Arguments, context: Context) -> Result:
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:MAX_WORDS]
     if not words:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'query' holds no word to search for")
-    with open_directories(context) as (directories, warnings):
-        commands = read_commands(directories, warnings, context.budget)
-        found = [_match(command, directory, words) for command, directory in commands]
-    complete, matches = not context.budget.expired(), [one for one in found if one.places]
-    matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
-    searched, best = len(found), matches[:most]
-    told = notes(warnings, (one.command for one in best), complete=complete)
+    with open_library(context) as library:
+        found = [_match(command, directory, words) for command, directory in library.commands()]
+    matches = [match for match in found if match]
+    matches.sort(key=lambda one: (-one[0], len(one[1].name), *one[1].order()))
+    best = matches[:most]
+    notes = library.notes(command for _, command, _ in best)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
         remedy = f"raise max_results (at most {MAX_RESULTS})" if most < MAX_RESULTS else all_told
-        told.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
+        notes.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
-    head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
+    if not best:
+        head = "; ".join(filter(None, (f"No command matches {quote(query)}", all_told)))
     text, shown = cut(
-        f"{head} ({searched} searched)\n",
-        [f"{one.score:.2f} {one.command} [{', '.join(one.places)}]\n" for one in best],
-        lambda shown: bracketed(told) + left_out(len(best) - shown, limit, all_told),
+        f"{head} ({len(found)} searched)\n",
+        [f"{score:.2f} {command} [{', '.join(places)}]\n" for score, command, places in best],
+        lambda shown: bracketed(notes) + left_out(len(best) - shown, limit, all_told),
         limit,
     )
     results = [
-        one.command.facts("name", "description") | {"score": one.score, "matched_in": one.places}
-        for one in best
+        command.facts("name", "description") | {"score": score, "matched_in": places}
+        for score, command, places in best
     ]
     return Result(
         text=text,
-        data={"query": query, "searched": searched, "results": results},
-        truncated=shown < len(best) or not complete,
-        warnings=tuple(warnings),
+        data={"query": query, "searched": len(found), "results": results},
+        truncated=shown < len(best) or library.late,
+        warnings=tuple(library.warnings),
     )
 
 
-def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match:
-    """Return the match of `command`, without places if it does not hold enough of the `words`."""
+def _match(command: Command, directory: Directory, words: Sequence[str]) -> Match | None:
+    """Return the match of `command`, or None if it holds fewer than half of the `words`."""
     places = {"name": command.name.casefold(), "description": command.description.casefold()}
     if not all(any(word in text for text in places.values()) for word in words):
         with suppress(PathError):  # it has vanished since
@@ -101,13 +85,13 @@ def _match(command: Command, directory: Directory, words: Sequence[str]) -> Matc
             places["content"] = parse(content.head, whole=content.whole).body().casefold()
     # The places stand in the order of their scores.
     hits = [next((place for place in places if word in places[place]), "") for word in words]
+    if 2 * hits.count("") > len(words):
+        return None
     score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
-    enough = hits.count("") <= (1 - LEAST_SHARE) * len(words)
-    held = [Keyword(place) for place in SCORES if place in hits and enough]
-    return Match(command, round(score, 3), tuple(held))
+    return round(score, 3), command, tuple(Keyword(place) for place in SCORES if place in hits)
 
 
-TOOL = Tool(
+TOOL = CommandTool(
     description=(
         "Search the project's slash commands, which are prompts in Markdown, not programs: by name,"
         " description and content. Take this where a few words say what is needed."
@@ -115,7 +99,4 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
-    categories=("commands", "discovery"),
-    settings=Settings,
-    table=TABLE,
 )

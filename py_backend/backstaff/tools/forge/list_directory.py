@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from backstaff.errors import PathError, ToolError
 from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
@@ -29,29 +29,24 @@ from backstaff.render.refusals import FORGE, refused
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SEPARATORS = re.compile(r"[\x1c-\x1f]")
-"""Control characters that `str.strip` removes as white space."""
-_DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
-
-
-# The SRD's errors (3.7).
+# The SRD's errors (3.7), and the words of its output (3.5).
 _BAD_ARGS, _SANDBOX_VIOLATION, _FAILED = "BadArgs", "SandboxViolation", "ExecutionFailed"
-
-# An entry's `type` (3.5).
 _FILE, _DIR, _SYMLINK = Keyword("file"), Keyword("dir"), Keyword("symlink")
 _OTHER, _UNKNOWN = Keyword("other"), Keyword("unknown")
+_MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
+
 _TYPES = {stat.S_IFREG: _FILE, stat.S_IFDIR: _DIR, stat.S_IFLNK: _SYMLINK}
-# An entry's `error_code` and `error` (3.5).
 _ERRORS = {
     errno.EACCES: ("permission_denied", "permission denied"),
     errno.EPERM: ("permission_denied", "permission denied"),
     errno.EIO: ("io_error", "input/output error"),
     errno.ENOENT: ("metadata_unavailable", "entry vanished"),
 }
+"""An entry's `error_code` and `error`."""
 _OTHER_ERROR = ("unknown", "metadata unavailable")
-# An output's `truncated_reason` (3.5).
-_MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,10 @@ class Settings:
     include_files_default: bool = True
     include_dirs_default: bool = True
     include_other_default: bool = False
+
+
+def _flag(help: str, name: str, *, default: bool = True) -> Any:  # noqa: A002, ANN401
+    return argument(help=help, default=default, setting=f"include_{name}_default")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +83,11 @@ class Arguments:
         minimum=1,
         setting="max_entries",
     )
-    include_hidden: bool = argument(
-        help="List names that start with a dot.", default=False, setting="include_hidden_default"
-    )
-    include_files: bool = argument(
-        help="List regular files.", default=True, setting="include_files_default"
-    )
-    include_dirs: bool = argument(
-        help="List directories.", default=True, setting="include_dirs_default"
-    )
-    include_symlinks: bool = argument(
-        help="List symbolic links, as links.", default=True, setting="include_symlinks_default"
-    )
-    include_other: bool = argument(
-        help="List sockets, devices and the like.", default=False, setting="include_other_default"
-    )
+    include_hidden: bool = _flag("List names that start with a dot.", "hidden", default=False)
+    include_files: bool = _flag("List regular files.", "files")
+    include_dirs: bool = _flag("List directories.", "dirs")
+    include_symlinks: bool = _flag("List symbolic links, as links.", "symlinks")
+    include_other: bool = _flag("List sockets, devices and the like.", "other", default=False)
 
 
 class Entry(NamedTuple):
@@ -134,46 +123,43 @@ def run(arguments: Arguments, context: Context) -> Result:
             "truncated_reason": why,
         }
 
-    limit, objects = context.text_limit(), map(to_json, _rows(entries).objects())
+    limit = context.text_limit()
+    objects = [to_json(entry._asdict()) for entry in entries]
     text, shown = cut(
         f'{{"path":{to_json(path)},"entries":[',
-        [f",{entry}" if number else entry for number, entry in enumerate(objects)],
+        [f",{one}" if number else one for number, one in enumerate(objects)],
         lambda shown: "]," + to_json(totals(shown)).removeprefix("{"),
         limit,
     )
     if size(text) > limit:  # FR-LD-OUT-08
         message = f"output budget too small for an empty listing: {limit} bytes"
         raise ToolError(_FAILED, message)
-    listed = entries[:shown]
-    return Result(
-        text=text,
-        data={"path": path, "entries": _rows(listed)} | totals(shown),
-        truncated=totals(shown)["truncated"] is True,
-    )
+    rows = Rows(dict(zip(Entry._fields, zip(*entries[:shown], strict=True), strict=False)))
+    data = {"path": path, "entries": rows} | totals(shown)
+    return Result(text=text, data=data, truncated=data["truncated"] is True)
 
 
 def _effective_depth(arguments: Arguments, settings: Settings) -> int:
     """The depth to list. Raises BadArgs for arguments that contradict each other or a cap."""
     recursive, depth, entries = arguments.recursive, arguments.max_depth, arguments.max_entries
     types = arguments.include_files, arguments.include_dirs, arguments.include_symlinks
-    caps = settings.max_depth, settings.max_entries
-    is_for_nothing = not recursive and depth not in (None, 1)
+    caps, is_for_nothing = (settings.max_depth, settings.max_entries), depth not in (None, 1)
     faults = {  # FR-LD-VAL-02, -06b, -04, -05
-        "max_depth must be absent or 1 when recursive is false": is_for_nothing,
+        "max_depth must be absent or 1 when recursive is false": not recursive and is_for_nothing,
         f"max_depth must be at most {caps[0]}, but it is {depth}": (depth or 1) > caps[0],
         f"max_entries must be at most {caps[1]}, but it is {entries}": entries > caps[1],
         "one of include_files, include_dirs and include_symlinks must be true": not any(types),
     }
-    for fault, holds in faults.items():
-        if holds:
-            raise ToolError(_BAD_ARGS, fault)
-    return (depth or settings.max_depth) if recursive else 1  # FR-LD-VAL-03
+    for fault in (words for words, holds in faults.items() if holds):
+        raise ToolError(_BAD_ARGS, fault)
+    return (depth or caps[0]) if recursive else 1  # FR-LD-VAL-03
 
 
 def normalized(path: str) -> str:
     """Return `path` for the output (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
     text = path.strip().replace("\\", "/")
-    if _CONTROL.search(text) or _SEPARATORS.search(path):
+    # `strip` takes some control characters for white space.
+    if _CONTROL.search(text) or not set("\x1c\x1d\x1e\x1f").isdisjoint(path):
         raise ToolError(_BAD_ARGS, "path must not hold control characters")
     if not text:
         raise ToolError(_BAD_ARGS, "path must not be empty")  # FR-LD-VAL-01
@@ -189,8 +175,7 @@ def _listed(
     place: Place, depth: int, arguments: Arguments, context: Context
 ) -> tuple[list[Entry], Keyword | None]:
     """The entries down to `depth`, in the order of the output, and the reason if there are more."""
-    kept: list[Entry] = []
-    reason, budget = None, context.budget
+    kept, reason, budget = list[Entry](), None, context.budget
     included = {
         _FILE: arguments.include_files,
         _DIR: arguments.include_dirs,
@@ -214,8 +199,7 @@ def _listed(
             entry = _entry(step)
             if entry.type == _DIR and step.depth < depth and walk.enter(step) is not None:
                 # FR-LD-LST-08
-                code, message = Keyword("read_dir_failed"), "directory cannot be read"
-                entry = Entry(*entry[:3], _UNKNOWN, None, None, entry.is_hidden, code, message)
+                entry = _unknown(step, "read_dir_failed", "directory cannot be read")
             if not included[entry.type]:
                 continue
             if len(kept) == arguments.max_entries:
@@ -232,8 +216,8 @@ def _listed(
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
     """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others.
 
-    The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves the
-    order of names open that are equal then: the undecodable byte FF goes before a real U+FFFD.
+    The order is that of UTF-8 bytes after lossy conversion; the SRD leaves open which of names that
+    are equal then comes first.
     """
     together = "".join(names)
     key = None if lossy(together) == together else lambda name: (lossy(name), name)
@@ -243,20 +227,19 @@ def ordered_names(names: list[str], most: int) -> Iterator[str]:
 
 def _entry(step: Step) -> Entry:
     name, path, _, depth, directory = step
-    hidden = name[0] == "."
     try:
         mode, size, modified = facts_of(lstat(name, directory))
     except OSError as refusal:  # FR-LD-LST-04
-        code, error = _ERRORS.get(refusal.errno or 0, _OTHER_ERROR)
-        return Entry(name, path, depth, _UNKNOWN, None, None, hidden, Keyword(code), error)
+        return _unknown(step, *_ERRORS.get(refusal.errno or 0, _OTHER_ERROR))
     kind = _TYPES.get(stat.S_IFMT(mode), _OTHER)
     size_bytes = size if kind == _FILE else None
     milliseconds = modified // 10**6 if modified >= 0 else None
-    return Entry(name, path, depth, kind, size_bytes, milliseconds, hidden)
+    return Entry(name, path, depth, kind, size_bytes, milliseconds, name[0] == ".")
 
 
-def _rows(entries: list[Entry]) -> Rows:
-    return Rows({key: [entry[i] for entry in entries] for i, key in enumerate(Entry._fields)})
+def _unknown(step: Step, code: str, error: str) -> Entry:
+    name, path, _, depth, _ = step
+    return Entry(name, path, depth, _UNKNOWN, None, None, name[0] == ".", Keyword(code), error)
 
 
 TOOL = Tool(
