@@ -284,6 +284,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (r"^more: offset=(\d+)", _offset),
+    (r"^no file matches 'include' from the workspace on, so here it counts from ", _nothing),
+    (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"match(?:es)? (?:is|are) on no line that defines", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?; give a directory as root_path", _root_paths),

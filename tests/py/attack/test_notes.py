@@ -45,6 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "deep", "entry_kind": "all", "max_depth": 12}),
         ("workspace/tree", {"path": "both", "entry_kind": "all", "max_depth": 1}),
         ("workspace/tree", {"path": ".", "entry_kind": "all", "max_depth": 0}),
+        ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
     ],

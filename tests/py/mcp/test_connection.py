@@ -58,7 +58,7 @@ def test_instructions_begin_with_the_reasons_to_prefer_the_tools_to_a_shell(
     told = session.result("initialize", HELLO)["instructions"]
     for reason in ("shell", "what it skipped", "whole definitions", "secret"):
         assert reason in told[:300]
-    for limit in (str(folder), "24576 bytes", "the whole path", "not saved"):
+    for limit in (str(folder), "24576 bytes", "below root_path", "not saved"):
         assert limit in told[300:]
 
 
