@@ -116,7 +116,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     the file or directory `below` counts, "" for all. Paths are from the base of the `tree`. Without
     a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
-    repository, base = tree.repository, base or tree.head
+    repository, base = tree.repository, base or tree.oid(b"", "tree")
     if base == target:
         return Comparison(tree, below, context, {}, iter(()))
     sees: Sees = "index"  # if git had the files, it would read one in place of its object

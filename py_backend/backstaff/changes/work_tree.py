@@ -27,7 +27,7 @@ LINK, GITLINK = 0o120000, 0o160000
 MAX_NESTED = 32
 """Maximum number of directories around a submodule within another: each level holds some open."""
 RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
-_TRACKED = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
 _FIELDS = {"1": 9, "2": 10, "u": 11}
 """The numbers of fields of git's lines: of a change, of a renamed file, and of a conflict."""
 # Git prints the line of the branch alone, because it sees no file and no index.
@@ -87,24 +87,15 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """A work tree. The `base` is its top, or the root of the call if the top is above that.
-
-    `commit` is the latest, "" before the first.
-    """
+    """A work tree. The `base` is its top, or the root of the call if the top is above that."""
 
     base: Place
     repository: Repository
-    commit: str
 
     @property
     def inside(self) -> str:
         """The path from the top to the base: "" or `a/b/`."""
         return self.repository.inside
-
-    @property
-    def head(self) -> str:
-        """The latest commit, or the empty tree before the first."""
-        return self.commit or self.oid(b"", "tree")
 
     def oid(self, content: bytes, kind: str = "blob") -> str:
         """The hash of git's object with this `content`."""
@@ -198,7 +189,7 @@ def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     is_below = is_within(top, root)
     inside = "" if is_below else os.path.relpath(root, top) + "/"
     with start.root.directory(top if is_below else root) as base:
-        yield WorkTree(base, replace(repository, inside=inside), repository.latest_commit())
+        yield WorkTree(base, replace(repository, inside=inside))
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:
@@ -226,7 +217,6 @@ class Status(NamedTuple):
 def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
-    staged = (*RAW, "--ita-invisible-in-index", "--cached", tree.head)
     renames = tree.renames("status", "diff")
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
     others = ["ls-files", "-z", "--others", *repository.excludes]
@@ -235,41 +225,39 @@ def status_of(tree: WorkTree) -> Status:
 
     def gits() -> Iterator[RunningGit]:
         yield repository.start(*_BRANCH, sees="references")
-        yield repository.start(*renames, *staged, *below, sees="files")
-        yield repository.start(*renames, *_TRACKED, *below, sees="files")
+        yield repository.start(*renames, *_STATUS, *below, sees="files")
         if untracked_counts:
             yield repository.start(*others, *below, sees="files")
 
-    branch, cached, tracked, *listed = repository.answers(gits())  # all at the same time
-    # Git finds no HEAD here if the references are in a table: so it compares with the commit, too.
-    indexed, changed, conflicts = tree.parsed(cached), Changes(), dict[str, str]()
+    branch, tracked, *listed = repository.answers(gits())  # all at the same time
+    rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
     for line in repository.budget.checked(lines):
         # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
         path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
+        rows[path] = Row(letters.replace(".", " "), path, source)
         if kind == "u":
-            conflicts[path] = letters
+            conflicts.add(path)
         elif letters[1] != ".":
             old, new = Side(int(facts[2], 8), facts[5]), Side(int(facts[3], 8))
             changed[path] = Change(letters[1], old, new, source, "disk" if new.mode else "")
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
-    rows = list[Row]()
-    for path in in_order({**indexed, **changed, **conflicts}):
-        sides = indexed.get(path), changed.get(path)
-        letters = "".join(one.letter if one else " " for one in sides).replace("?", " ")
-        letters = conflicts.get(path, letters)
-        source = next((one.source for one in sides if one and one.source), "")
-        rows += [Row(letters, path, source)] if letters.strip() else []
+    for path in {*rows, *changed} - conflicts:
+        row, letter = rows.get(path, Row("  ", path)), " "
+        if path in changed and changed[path] is not UNDECIDED:
+            letter = changed[path].letter
+        rows[path] = row._replace(letters=row.letters[0] + letter)
+    ordered = [rows[path] for path in in_order(rows) if rows[path].letters.strip()]
     untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
-    rows += (Row("??", path) for path in in_order(repository.budget.checked(untracked)))
+    ordered += (Row("??", path) for path in in_order(repository.budget.checked(untracked)))
     raw = [os.fsdecode(branch.strip())]
-    for letters, path, source in rows:  # a path is "" where the base itself is untracked
+    for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
         text = " -> ".join(quoted(tree.inside + name, blanks=True) for name in names)
         raw.append(f"{letters} {text}")
-    return Status("\n".join(raw) + "\n", rows, undecided)
+    return Status("\n".join(raw) + "\n", ordered, undecided)
 
 
 def decided(
@@ -339,7 +327,7 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
         ):
             if inner.base.path != place.path:  # it was not cloned: this is the repository around
                 return oid
-            head = inner.commit or oid
+            head = inner.repository.latest_commit() or oid
             _, rows, undecided = status_of(inner) if ignored != "dirty" else ("", (), ())
     except Unanswered as error:
         return oid if error.why is NoGit.NO_WORK_TREE else None

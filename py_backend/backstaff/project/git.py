@@ -138,7 +138,8 @@ class Repository:
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        clean, git = clean_directory(self.object_format), str(self.git)
+        in_table = self.values.get("extensions.refstorage") == "reftable"
+        clean, git = clean_directory(self.object_format, reftable=in_table), str(self.git)
         environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects), **_APART}
         environment["GIT_WORK_TREE"] = "." if has_files else clean
         if has_index:
@@ -250,15 +251,20 @@ class Repository:
 
 
 @cache
-def clean_directory(object_format: str) -> str:
-    """The clean common directory. A server that runs from memory makes one, and removes it."""
+def clean_directory(object_format: str, *, reftable: bool = False) -> str:
+    """The clean common directory. A server that runs from memory makes one, and removes it.
+
+    With `reftable` git reads its references in a table, as extensions.refStorage says.
+    """
     path = os.path.join(_CLEAN, object_format)
-    if not os.path.isdir(f"{path}/refs") and object_format in ("sha1", "sha256"):
+    is_there = not reftable and os.path.isdir(f"{path}/refs")
+    if not is_there and object_format in ("sha1", "sha256"):
         path = mkdtemp(prefix="backstaff-")
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
             extension = f"[extensions]\nobjectFormat={object_format}\n"
+            extension += "refStorage=reftable\n" * reftable
             file.write(f"[core]\nrepositoryformatversion=1\n{extension}")
     return path
 

@@ -78,7 +78,7 @@ def commit_named(name: str, argument: str, work_tree: WorkTree) -> str:
     Raises `ToolError` if it names no commit.
     """
     if name == "HEAD":
-        return work_tree.commit
+        return work_tree.repository.latest_commit()
     problem = "names no commit"
     if ".." in name:
         problem = "names a range: give its ends as base and target"

@@ -82,7 +82,7 @@ def _result(work_tree: WorkTree, context: Context) -> Result:
     head = "On no branch (detached HEAD)" if is_detached else f"On {show(branch)}"
     if upstream:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
-    head += "" if work_tree.commit else ", no commit yet"
+    head += ", no commit yet" * status.raw.startswith("## No commits yet on ")
     head += "\n" if lines else ", nothing changed\n"
     own = "[.git/info/attributes does not count here]\n" * repository.has_own_attributes
     is_tracked = unsaved or any(row.letters != "??" for row in status.rows)
