@@ -306,7 +306,8 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     values = {**dict(reversed(settings)), **repository.values}  # the first of several counts
     found = dict.fromkeys(submodules, values.get("diff.ignoresubmodules", ""))
     for key, place in reversed(values.items()):
-        if key.endswith(".path") and (ignore := values.get(f"{key[:-5]}.ignore")):
+        ignore = key.endswith(".path") and values.get(f"{key[:-5]}.ignore")
+        if ignore and place[:1] != "-":  # else git takes it for an option, and ignores it
             found[place.rstrip("/").removeprefix(tree.inside)] = ignore
     return found
 

@@ -1,6 +1,7 @@
 """Repositories at the edges: odd settings, parts that are gone, and too much of something."""
 
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,22 @@ def test_reason_is_in_the_words_of_git(root: Path, broken: str, words: str) -> N
         assert "git says: " in reply.text
         assert words in reply.text
         assert "no git repository" not in reply.text
+
+
+def test_references_may_stand_in_a_table(root: Path) -> None:
+    shutil.rmtree(root / ".git")
+    try:
+        git(root, "init", "-q", "-b", "main", "--ref-format=reftable")
+    except subprocess.CalledProcessError:
+        pytest.skip("needs a git that knows reftable (2.45)")
+    git(root, "add", "-A")
+    assert raw(root) == told_of(root) == "## No commits yet on main\nA  a\n"
+    git(root, "commit", "-qm", "the first")
+    assert raw(root) == told_of(root) == "## main\n"
+    (root / "a").write_text("two\n")
+    assert raw(root) == told_of(root) == "## main\n M a\n"
+    assert "\n-one\n+two\n" in call(root, "git_diff").text
+    assert "the first" in call(root, "git_log").text
 
 
 def test_before_the_first_commit_nobody_wrote_a_line(root: Path) -> None:
