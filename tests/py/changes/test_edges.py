@@ -146,7 +146,7 @@ def test_history_that_is_cut_is_told(root: Path) -> None:
     ("broken", "words"),
     [
         (
-            "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = x\n",
+            "[core]\nrepositoryformatversion = 1\n[extensions]\nnoSuchThing = x\n",
             "a newer git reads it",
         ),
         ("[core\n", "mend the configuration"),
