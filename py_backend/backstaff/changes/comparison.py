@@ -140,13 +140,14 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
 
 def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Git's list of the changes, and then its patches, one by one."""
-    left, boundary = b"", b"\0\0"
+    left, boundary = bytearray(), b"\0\0"
     for piece in pieces:
+        at = max(0, len(left) - len(boundary))
         left += piece
-        while end := left.find(boundary) + 1:
-            yield left[:end]
-            left, boundary = left[end:].lstrip(b"\0"), b"\ndiff --git "
-    yield left
+        while end := left.find(boundary, at) + 1:
+            yield bytes(left[:end])
+            left, boundary, at = left[end:].lstrip(b"\0"), b"\ndiff --git ", 0
+    yield bytes(left)
 
 
 def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]) -> None:
