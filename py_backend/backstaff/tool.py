@@ -110,7 +110,7 @@ class Tool(Generic[Arguments]):
     description: str
     arguments: type[Arguments]
     run: Callable[[Arguments, Context], Result]
-    result_kind: ResultKind
+    result_kind: ResultKind = ResultKind.TEXT
     categories: tuple[str, ...] = ()
     reads_content: bool = False
     preset: int = 0

@@ -28,8 +28,7 @@ FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}  # by `sort_by`, exc
 MINIMUM_NAME_COLUMN = 19
 MAX_OUTPUT_BYTES = 15 << 20  # that can be set: a frame holds 16 MiB
 
-Entry = tuple[str, entry.Facts | None]
-"""A name, and its facts if the system tells them."""
+Entry = tuple[str, entry.Facts | None]  # a name, and its facts if the system tells them
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,10 @@ from backstaff.fs.file import Content
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
-from backstaff.tool import Context, Result, ResultKind, argument
+from backstaff.tool import Context, Result, argument
 from backstaff.tools.commands._commands import MARKDOWN, Command, CommandTool, open_library
 
-MAX_CONTENT_BYTES = 1 << 19
-"""A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
+MAX_CONTENT_BYTES = 1 << 19  # up to six times as an escape, thrice: a frame holds 16 MiB
 COMMAND_NOT_FOUND = "COMMAND_NOT_FOUND"
 
 
@@ -100,5 +99,4 @@ TOOL = CommandTool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
 )

@@ -35,8 +35,7 @@ class Arguments:
     )
 
 
-Match = tuple[float, Command, tuple[Keyword, ...]]
-"""The score, the command, and the places that hold words of the query."""
+Match = tuple[float, Command, tuple[Keyword, ...]]  # a score, and the places that hold words
 
 
 def run(arguments: Arguments, context: Context) -> Result:

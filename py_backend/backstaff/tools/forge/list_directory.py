@@ -36,13 +36,12 @@ _OTHER, _UNKNOWN = Keyword("other"), Keyword("unknown")
 _MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
 
 _TYPES = {stat.S_IFREG: _FILE, stat.S_IFDIR: _DIR, stat.S_IFLNK: _SYMLINK}
-_ERRORS = {
+_ERRORS = {  # an entry's `error_code` and `error`
     errno.EACCES: ("permission_denied", "permission denied"),
     errno.EPERM: ("permission_denied", "permission denied"),
     errno.EIO: ("io_error", "input/output error"),
     errno.ENOENT: ("metadata_unavailable", "entry vanished"),
 }
-"""An entry's `error_code` and `error`."""
 _OTHER_ERROR = ("unknown", "metadata unavailable")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -35,8 +35,7 @@ files beside a directory: a lower one is not worth its tokens."""
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes. That of two words is at most the sum of both."""
-Row = dict[str, Any]
-"""The data of a line; all paths in them start at the root."""
+Row = dict[str, Any]  # the data of a line; all paths in them start at the root
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 

@@ -39,22 +39,17 @@ _IMPORT = re.compile(
     r"|(?:(?:pub(?:\(\w+\))? +)?use|using) +[\w:{}., *]+;"
 )
 """Lines that import, in any language."""
+# A word in a match, by which the pattern aims at imports.
 _AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
-"""A word in a match, by which the pattern aims at imports."""
-IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"
-"""The words that begin a row for several matches."""
-MOST = 300
-"""Maximum number of bytes of a line; a longer one is cut around its match."""
+IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"  # begin shared rows
+MOST = 300  # bytes of a line; a longer one is cut around its match
 ALONE, ONE_OF_THREE, THREE = 15, 5, 3
 """Lines on each side of the only match, and of one of up to three, where none are asked for."""
-FEW, MOST_LISTED = 10, 20
-"""Number of matches from which some share a row, and maximum number of lines in such a row."""
-WHOLE_SHARE = 2
-"""Up to three definitions that are searched for stand whole if they take a half of the limit."""
+FEW, MOST_LISTED = 10, 20  # matches from which on some share a row, and lines in such a row
+WHOLE_SHARE = 2  # up to three definitions stand whole if they take a half of the limit
 ANY, WITHIN, WHOLE = range(3)
 """Which lines stand around a match: any, those of its definition, or all that it begins."""
-ENCLOSING = ("qualified", "line", "last_line")
-"""The data of the definition around a match."""
+ENCLOSING = ("qualified", "line", "last_line")  # the data of the definition around a match
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 

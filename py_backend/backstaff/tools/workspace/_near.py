@@ -27,10 +27,8 @@ SECONDS, MANY, BEST_FILES = 1.0, 20, 3
 """Maximum number of seconds for one search for another pattern, and of files that it counts; the
 number of files that are named for a pattern of several words."""
 
-_OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
-"""A part of each pattern that can match an end of a line."""
-_FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
-"""The beginning of a pattern with flags."""
+_OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")  # it can match an end of a line
+_FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")  # the beginning of a pattern with flags
 _PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
 
 

@@ -17,8 +17,7 @@ from backstaff.render.names import prose, quote
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 
-MAX_NAME = 500
-"""Maximum number of characters of the name of a commit."""
+MAX_NAME = 500  # characters of the name of a commit
 
 
 @contextmanager

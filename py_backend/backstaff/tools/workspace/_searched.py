@@ -33,8 +33,7 @@ from backstaff.result import Note, NoteKind
 from backstaff.tool import Context
 
 score_of = attrgetter("score")
-WALK_SHARE = 0.75
-"""The part of the time for finding the files."""
+WALK_SHARE = 0.75  # of the time, for finding the files
 REBASED = "no file matches 'include' from the workspace on, so here it counts from"
 
 

@@ -20,12 +20,9 @@ from backstaff.tool import Context
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._searched import rules_of, searched
 
-MAX_NEAR, MAX_FOUND = 6, 20
-"""Maximum numbers of similar names and of definitions in the project that an answer names."""
-MAX_FILES = 200
-"""Maximum number of files with the name that are looked at, in the order of their paths."""
-TIME_SHARE = 0.6
-"""The part of a call's time for looking in the project."""
+MAX_NEAR, MAX_FOUND = 6, 20  # similar names, and definitions in the project, in an answer
+MAX_FILES = 200  # with the name that are looked at, in the order of their paths
+TIME_SHARE = 0.6  # of a call's time, for looking in the project
 _DATA = ("name", "qualified", "kind", "line", "first_line", "last_line", "depth")
 
 

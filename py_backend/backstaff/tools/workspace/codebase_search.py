@@ -23,17 +23,15 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.render.lines import bracketed, counted, cut, omitted, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, visible
 from backstaff.result import Note, NoteKind
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
 
 MAX_QUERY_CHARACTERS, MAX_RESULTS = 1024, 30
-MAX_TEXT_BYTES, WHOLE_SHARE = 6 << 10, 2
-"""Maximum number of bytes of the text; the part of it, a half, that a whole definition may take."""
-PASS_SHARE = 0.7
-"""The part of the time for counting words; the rest is for the definitions."""
+MAX_TEXT_BYTES, WHOLE_SHARE = 6 << 10, 2  # a whole definition may take a half of the text
+PASS_SHARE = 0.7  # of the time, for counting words; the rest is for the definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +204,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     preset=3,
     categories=("filesystem", "navigation", "search"),
     reads_content=True,

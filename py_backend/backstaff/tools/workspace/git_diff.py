@@ -12,7 +12,7 @@ from backstaff.changes.patch import Patch
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
@@ -160,7 +160,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     categories=("git",),
     reads_content=True,
     preset=6,

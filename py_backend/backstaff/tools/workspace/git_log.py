@@ -14,7 +14,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES = 1 << 18
@@ -137,6 +137,5 @@ TOOL = Tool(
     description="Lists commits, newest first, of a path or of all, and who changed which line.",
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     categories=("git",),
 )

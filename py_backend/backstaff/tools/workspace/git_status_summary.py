@@ -14,7 +14,7 @@ from backstaff.changes.work_tree import WorkTree, opened, status_of
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import quote, show
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._repository import answering
 
@@ -114,7 +114,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     categories=("git",),
     reads_content=True,
     preset=7,

@@ -30,20 +30,16 @@ from backstaff.render.lines import bracketed, counted, cut, fitting, shortened, 
 from backstaff.render.names import show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._searched import rules_of, searched
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
 
-DEFAULT_TEXT_BYTES = 4096
-"""Maximum number of bytes of a text (contract 007)."""
-MAX_DEFINITIONS = 20_000
-"""Maximum number of definitions of all files together in the data."""
-TOGETHER = 64
-"""Number of files that the processes get at once."""
-WIDTHS = (100, 60, 0)
-"""Maximum number of bytes of a definition's line in a row, from try to try; 0 is the name alone."""
+DEFAULT_TEXT_BYTES = 4096  # at most (contract 007)
+MAX_DEFINITIONS = 20_000  # of all files together, in the data
+TOGETHER = 64  # files that the processes get at once
+WIDTHS = (100, 60, 0)  # bytes of a definition's line, from try to try; 0 is the name alone
 NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
 """Maximum number of names in the line of a file, and of members of each, from try to try."""
 
@@ -223,7 +219,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     categories=("filesystem", "navigation"),
     reads_content=True,
     settings=Settings,

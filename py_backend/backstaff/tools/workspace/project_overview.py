@@ -21,18 +21,15 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, survey
 from backstaff.tools.workspace._refusals import refusal
 
-MOST_TOKENS, MOST_BYTES = 20_000, 5
-"""Upper limit of max_tokens, and of the bytes per token in an overview."""
+MOST_TOKENS, MOST_BYTES = 20_000, 5  # of max_tokens, and bytes per token in an overview
 WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2
 """The part of the time for counting, the least seconds for the map, the head's part of the room."""
-LANDMARK_DEPTH, LATE_COMMITS = 3, 30
-"""Where the head looks: directories below one another, and the latest commits."""
-KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5
-"""Maximum numbers: kinds of files, files edited lately, directories of tests, entry points."""
+LANDMARK_DEPTH, LATE_COMMITS = 3, 30  # where the head looks: nested directories, latest commits
+KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5  # the most that the head names of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     preset=5,
     categories=("filesystem", "navigation"),
 )

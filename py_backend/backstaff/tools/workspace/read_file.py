@@ -32,7 +32,7 @@ from backstaff.reading import encoding as encodings
 from backstaff.reading.text import LINE_BYTES, TABLE, Line, Settings, Text, Window
 from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
-from backstaff.tool import MODEL_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import MODEL_TEXT_BYTES, Context, Result, Tool, argument
 from backstaff.tools.workspace._parts import (
     MAX_LINES,
     MAX_RANGES,
@@ -55,12 +55,9 @@ from backstaff.tools.workspace._symbols import (
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 2 << 20, 4 << 20
 """The default and the maximum number of bytes of a text. It is sent three times, and a frame holds
 16 MiB."""
-SHORT_SHARE = 10
-"""A part that takes a tenth of the limit comes whole, wherever it stands."""
-NAMED_BYTES = 100
-"""Number of bytes that are kept for the name of a missing part."""
-MEMBER_BYTES = 100
-"""Maximum number of bytes of a member's own line in the row for it."""
+SHORT_SHARE = 10  # a part that takes a tenth of the limit comes whole, wherever it stands
+NAMED_BYTES = 100  # that are kept for the name of a missing part
+MEMBER_BYTES = 100  # at most of a member's own line in the row for it
 MAX_LEFT_OUT, NAMES_SHARE = 5, 4
 """Maximum number of definitions that the end of a cut part names, and the part of the limit, a
 quarter, that they take."""
@@ -326,7 +323,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     preset=2,
     categories=("filesystem",),
     reads_content=True,

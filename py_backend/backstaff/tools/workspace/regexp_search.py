@@ -37,7 +37,7 @@ from backstaff.render.lines import counted, shortened, size
 from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as rows_of
@@ -49,14 +49,10 @@ from backstaff.tools.workspace._searched import Pass, Searched, rules_of, search
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS, MAX_CONTEXT = 500, 1_000_000, 30_000, 10
-FILES_A_PAGE, LEAST_SHARE = 5, 10
-"""Number of files that share a full page at least, and the minimum of matches for each."""
-MOST_TEXT_BYTES = 32 << 20
-"""Maximum number of bytes of the texts that are kept for the matches of a page."""
-WEIGH_SHARE = 0.6
-"""The part of the time that is left for counting all files, for the order of worth."""
-CONTENT, FILES, COUNT = "content", "files", "count"
-"""The items of an answer: matches, files that have any, or files with a number."""
+FILES_A_PAGE, LEAST_SHARE = 5, 10  # files that share a full page, and matches of each, at least
+MOST_TEXT_BYTES = 32 << 20  # of the texts that are kept for the matches of a page
+WEIGH_SHARE = 0.6  # of the time that is left, for counting all files, for the order of worth
+CONTENT, FILES, COUNT = "content", "files", "count"  # matches, or files, or those with a number
 LATE = "the time was up before all definitions around matches were found"
 UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
 NEW_ORDER = "files have changed since the page before, so the order is new"
@@ -395,7 +391,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     preset=1,
     categories=("filesystem", "navigation", "search"),
     reads_content=True,

@@ -28,15 +28,14 @@ from backstaff.project.files import project_files
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._not_searched import ANY_DEPTH, not_walked
 from backstaff.tools.workspace._pages import Row, page
 from backstaff.tools.workspace._refusals import refusal
 
 MAX_RESULTS, MAX_OFFSET = 1000, 1_000_000
 FEW = 3  # matches of a glob from which on no note says that it is about the whole path
-WALK_SHARE, MIN_SECONDS = 0.75, 0.5
-"""The part of the time for collecting paths, and the least seconds for the query."""
+WALK_SHARE, MIN_SECONDS = 0.75, 0.5  # of the time, for the paths; seconds for the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,6 @@ TOOL = Tool(
     ),
     arguments=Arguments,
     run=run,
-    result_kind=ResultKind.TEXT,
     preset=4,
     categories=("filesystem", "navigation", "search"),
 )

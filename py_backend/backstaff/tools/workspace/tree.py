@@ -28,16 +28,16 @@ from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
-from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.globs.globs import Globs
 from backstaff.project.files import in_order
 from backstaff.render.lines import all_files, bracketed, fit, omitted, paths_in_a_note, plural, size
 from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._searched import rules_of
 
-MAX_DEPTH, MAX_ENTRIES = 12, 1000
-"""Maximum numbers of levels and of nodes (4.1)."""
+MAX_DEPTH, MAX_ENTRIES = 12, 1000  # levels and nodes (4.1)
 DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
@@ -152,8 +152,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Validate, check the root, list, filter, sort, recurse, in this order (5)."""
     if not arguments.path:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
+    globs = rules_of(exclude=arguments.exclude).exclude
     try:
-        globs = compile_globs(arguments.exclude) if arguments.exclude else None
         with context.root.resolve(arguments.path) as place:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
@@ -161,8 +161,6 @@ def run(arguments: Arguments, context: Context) -> Result:
             root["kind"] = Kind.DIRECTORY
             tree = Tree(arguments, context, place.prefix, [root], globs)
             tree.grow(place)
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
     except PathError as error:
         raise refusal(error, arguments.path, context, TREE) from error
     counts = Counter(node["kind"] for node in tree.nodes)
