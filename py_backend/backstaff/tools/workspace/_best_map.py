@@ -79,10 +79,9 @@ def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget
 
 
 def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tuple[str, Row]]:
-    """The lines of the best map whose `cost` is at most `room`, each with its data.
+    """The lines by path of the best map whose `cost` is at most `room`, each with its data.
 
-    There is at least the line of the start; the others follow in the order of their paths. The
-    price of a name is never below its cost, so the map fits. When the time is up, it shows less.
+    No price is below the cost of its name, so the map fits. When the time is up, it shows less.
     """
     left = room - cost(there.empty_line(""))
     top = [path for path in there.totals if path and "/" not in path]
@@ -142,10 +141,7 @@ def _line(
 
 
 def _items(there: Survey) -> Iterator[tuple[float, bool, str, str]]:
-    """Yield each directory that has files, with the name "", and then each file with its name.
-
-    Before both stands the negative worth per character. No name comes before its directory.
-    """
+    """Yield the negative worth per character of each directory, with the name "", and its files."""
     for path, directory in there.directories.items():
         worth = [there.heat.get(one, 0.0) if there.heat else 1.0 for one in directory.paths]
         first = -sum(worth) / (len(path.rpartition("/")[2]) + 1)

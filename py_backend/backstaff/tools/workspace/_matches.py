@@ -50,8 +50,7 @@ WHOLE_SHARE = 2  # up to three definitions stand whole if they take a half of th
 ANY, WITHIN, WHOLE = range(3)
 """Which lines stand around a match: any, those of its definition, or all that it begins."""
 ENCLOSING = ("qualified", "line", "last_line")  # the data of the definition around a match
-Item = tuple[dict[str, object], dict[str, int]]
-"""A match or a file for the data, and its parts that differ in the JSON."""
+Item = tuple[dict[str, object], dict[str, int]]  # for the data, and what differs in the JSON
 
 
 def path_in_text(path: str) -> str:
@@ -60,10 +59,7 @@ def path_in_text(path: str) -> str:
 
 
 def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[Item]:
-    """Yield each match for the data, and its parts that differ in the JSON.
-
-    A match has the definition around it; `outlines` are by path.
-    """
+    """Yield each match with the definition around it; `outlines` are by path."""
     for one in found:
         made = outlines.get(one.path)
         for number, start, end, left, _, part, units in one.matches:
@@ -153,10 +149,7 @@ def _with_ends(
 
 
 def _rows_of(found: Hits, outline: Outline | None, around: int, which: int = ANY) -> Iterator[str]:
-    """Yield the text of each match, with the file's path before the first, and lines `around` it.
-
-    It is "" for a match that the text of one before shows.
-    """
+    """Yield the text of each match with lines `around` it; "" if one before shows it, too."""
     lines = found.text.decode().removesuffix("\n").split("\n") if around else []
     numbers = [match[0] for match in found.matches]
     head = f"{path_in_text(found.path)}\n"
@@ -188,11 +181,7 @@ def _rows_of(found: Hits, outline: Outline | None, around: int, which: int = ANY
 def _ends(
     number: int, around: int, which: int, inner: Definition | None, lines: Sequence[str]
 ) -> tuple[int, int]:
-    """Return the first and the last line to show `around` line `number` of the definition `inner`.
-
-    The first one may be before the first of all, and the last one after the last. Those of a
-    definition are not blank.
-    """
+    """Return the first and the last line to show; there may be none. `inner` has no blank ones."""
     first, final = number - around, number + around
     if which == ANY:
         return first, final
@@ -210,10 +199,7 @@ def _context(lines: Sequence[str], numbers: range) -> str:
 
 
 def line(match: Match, to: int = 0) -> tuple[str, range]:
-    """Return the row of `match`, and the columns from 0 that it shows.
-
-    If `to` is not 0, the line begins a definition that ends at the line `to`.
-    """
+    """Return the row of `match`, which begins a definition up to line `to`; and its columns."""
     number, start, end, left, length, part, _ = match
     lines = f"{number}-{to}" if to > number else f"{number}"
     if len(part) == length and size(part) <= MOST:
@@ -225,7 +211,5 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
     after = first_bytes(part[start - left + len(middle) :], room - size(before))
     before = first_bytes(part[: start - left][::-1], room - size(after))[::-1]
     shown = range(start - len(before), start + len(middle) + len(after))
-    first = "…" if shown.start else ""
-    last = "…" if shown.stop < length else ""
-    cut = visible(f"{before}{middle}{after}")
-    return f"{lines}:{start + 1}: {first}{cut}{last}\n", shown
+    first, last = "…" * bool(shown.start), "…" * (shown.stop < length)
+    return f"{lines}:{start + 1}: {first}{visible(before + middle + after)}{last}\n", shown

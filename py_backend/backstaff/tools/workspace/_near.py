@@ -13,7 +13,7 @@ from backstaff.contents.choice import choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
-from backstaff.contents.scan import Scan
+from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.project.files import Closed, project_files
@@ -23,9 +23,8 @@ from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._not_searched import ANY_DEPTH
 from backstaff.tools.workspace._searched import WALK_SHARE, Searched
 
-SECONDS, MANY, BEST_FILES = 1.0, 20, 3
-"""Maximum number of seconds for one search for another pattern, and of files that it counts; the
-number of files that are named for a pattern of several words."""
+SECONDS, MANY = 1.0, 20  # for a search for another pattern, and files that it counts
+BEST_FILES = 3  # that are named for a pattern of several words
 
 _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")  # it can match an end of a line
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")  # the beginning of a pattern with flags
@@ -76,11 +75,7 @@ class Near:
     matchers: Matchers
 
     def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
-        """Yield reasons why nothing matches, as long as there is time.
-
-        They are about the globs of `include`, other patterns and, if `ignored`, the files that git
-        ignores. Raises `Cancelled`.
-        """
+        """Yield reasons why nothing matches, as long as there is time. Raises `Cancelled`."""
         project, choice = self.searched.project, self.searched.choice
         with suppress(DeadlineExceeded, NoMatcher):
             if include and not (choice.files or choice.tests):
@@ -109,9 +104,8 @@ class Near:
         if "s" in self.wording.flags or _OVER_LINES.search(pattern):
             told = self._count(self.scan.files, (whole, ignore_case), "text")
             if told or "\n" in self.wording.pattern or r"\n" in pattern:
-                text = (
-                    f"{told} over several lines, but " * bool(told) + "a match is within one line"
-                )
+                text = f"{told} over several lines, but " * bool(told)
+                text += "a match is within one line"
                 yield Note(NoteKind.PATTERN, text, "look for a part that is in one")
 
     def _about_words(self) -> Iterator[Note]:
@@ -122,8 +116,8 @@ class Near:
         scan = self.searched.scan(Job((), words=asked.forms()))
         found = list(scan.hits(within))
         best = self.searched.weighed(asked, found, scan, within.budget)[:BEST_FILES]
-        if paths := [self.searched.prefix + one.hits.path for one in best]:
-            shown = paths_in_a_note(paths)
+        if best:
+            shown = paths_in_a_note([self.searched.prefix + one.hits.path for one in best])
             yield Note(NoteKind.PATTERN, f"the best files for these words: {shown}")
 
     def _about_ignored(self) -> Iterator[Note]:
@@ -139,18 +133,14 @@ class Near:
     def _count(self, files: Sequence[str], pattern: Pattern, output: str = "files") -> str:
         """Return how many of `files` match `pattern`: `3 files match`, or "" if none does.
 
-        `at least 3 files match` says that the time was up, or that one takes too much memory, or
-        that there are `MANY`. Raises `Cancelled`.
+        `at least 3 files match` says that not all could be searched, or that there are `MANY`.
         """
-        count, is_all = 0, True
+        found, least = list[Hits](), "at least "
         scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY)
-        try:
-            for _ in islice(scan.hits(self._within_seconds()), MANY):
-                count += 1
-        except (DeadlineExceeded, BadRegexp, NoMatcher):
-            is_all = False
-        least = "" if is_all and count < MANY else "at least "
-        return least + plural(count, "file matches", "files match") if count else ""
+        with suppress(DeadlineExceeded, BadRegexp, NoMatcher):
+            found.extend(islice(scan.hits(self._within_seconds()), MANY))
+            least = "at least " * (len(found) == MANY)
+        return least + plural(len(found), "file matches", "files match") if found else ""
 
     def _within_seconds(self) -> Matchers:
         """Return the same processes, for `SECONDS` at most."""
@@ -160,8 +150,7 @@ class Near:
 def timeout(scan: Scan | None, prefix: str, *, more: str) -> ToolError:
     """Return the error that says how far the `scan` came, and how to narrow it (search 5).
 
-    It names no match. `prefix` stands before paths. `more` is the argument for more time, or "" if
-    that would not help.
+    It names no match. `more` is the argument for more time, or "" if that would not help.
     """
     how_far = "no file was searched yet"
     if scan and (number := scan.waits_for or scan.looked_at):

@@ -26,10 +26,8 @@ ANY_DEPTH = "a glob is about the whole path: '**/*.py' is at any depth"
 def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], list[Note]]:
     """Return what to say about the files of `searched`, as far as `scan` came.
 
-    These are counts of files and names that were not looked at, by reason; hidden files are
-    searched. Then the paths, from the root on, whose texts were those of Emacs; and notes on both.
-    Files that `include` and `exclude` leave out have no number in a note, because the caller asked
-    for that. Nothing is said of files after the last one of a page, except that they are there.
+    Counts of what was not looked at, by reason; the paths, from the root on, whose texts
+    were those of Emacs; and notes on both. What the caller's globs leave out has no number there.
     """
     project, choice, prefix = searched.project, searched.choice, searched.prefix
     looked_at, contents = scan.files[: scan.looked_at], searched.contents
@@ -64,10 +62,7 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
 
 
 def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
-    """The note about what a search of names did not look at, or none if it looked at all.
-
-    For example `not searched: 1 directory that is unreadable (locked/)`.
-    """
+    """The note `not searched: 1 directory that is unreadable (locked/)`, or none."""
     unreadable = [prefix + path for path in project.closed(Closed.UNREADABLE)]
     words = plural(len(unreadable), "directory that is", "directories that are")
     parts = [f"{words} unreadable ({paths_in_a_note(unreadable, '/')})"] * bool(unreadable)

@@ -28,17 +28,15 @@ from backstaff.tools.workspace._symbols import (
     near,
 )
 
-DEFAULT_LINES, MAX_LINES, MAX_RANGES = 200, 500, 20
-"""The default and the maximum of `max_lines`, and the maximum number of items of `ranges`."""
+DEFAULT_LINES, MAX_LINES = 200, 500  # of `max_lines`
 MAX_TOGETHER, GAP = 3, 3
 """Maximum number of definitions with one name that are read at once, since more are listed; and of
 lines between two parts of a file that become one part."""
 LONG, WHOLE_SHARE = 100, 3
-"""Maximum number of lines of a definition that is shown whole in any case. A longer function is if
-it takes a third of the limit of the answer."""
+"""Lines of a definition that is shown whole; a longer function is if it takes a third of the limit.
+"""
 BEGINNING, AROUND, NEAR = 20, 15, 3
-"""Number of lines at the beginning of a long function; on each side of a line that was asked for;
-and on each side of one that matches."""
+"""Lines shown of a long function, around one that was asked for, and around one that matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +118,8 @@ class Several(ToolError):
 
     def listing(self) -> Result:
         """Return an answer that lists them, for a call that asks for nothing else."""
-        rows = [f"{path_in_text(one.path)} {lines_of(one.definition)}\n" for one in self.found]
-        data = [{"path": one.path} | definition_data(one.definition) for one in self.found]
+        rows = [f"{path_in_text(path)} {lines_of(one)}\n" for path, one in self.found]
+        data = [{"path": path} | definition_data(one) for path, one in self.found]
         head = f"{self.head}; give path and the whole name, or start_line:\n"
         return Result(text=head + "".join(rows), data={"definitions": data})
 
@@ -129,10 +127,7 @@ class Several(ToolError):
 def answers(
     ranges: Sequence[Range], path: str, read: Callable[[str], Text], context: Context, limit: int
 ) -> Iterator[Part | ToolError]:
-    """Yield the parts that `ranges` ask for, or their errors. Parts that touch become one.
-
-    `path` is the file of a range without a path, and `limit` that of the answer in bytes.
-    """
+    """Yield the parts of `ranges`, or their errors; `path` is the file of one without a path."""
     found: list[Part] = []
     for asked in ranges:
         try:
@@ -150,10 +145,7 @@ def answers(
 
 
 def parts(asked: Range, read: Callable[[str], Text], context: Context, limit: int) -> list[Part]:
-    """Return the parts that `asked` asks for; `read` reads a file. Raises `ToolError`.
-
-    Where `match` is given, or a definition is long for the `limit`, a part is an excerpt.
-    """
+    """Return the parts that `asked` asks for, some as excerpts. Raises `ToolError`."""
     found = _parts(asked, read, context)
     if asked.match.strip():
         return [_matching(one, asked.match, context) for one in found]
@@ -206,9 +198,9 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
         message = "Argument 'path' is missing; without it, give 'symbol' or 'ranges'"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if not asked.path:
-        one = _anywhere(asked.symbol, context)
+        path, one = _anywhere(asked.symbol, context)
         # With the whole name: the file may define others whose names end alike.
-        asked = replace(asked, path=one.path, symbol=one.definition.qualified)
+        asked = replace(asked, path=path, symbol=one.qualified)
     file = read(asked.path)
     if asked.symbol.strip():
         named = _named(asked.symbol, file, context)
@@ -218,8 +210,7 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
     start, count = asked.start_line, file.line_count
     is_all = asked.match.strip() and (start, asked.max_lines) == (1, DEFAULT_LINES)
     last = count if is_all else min(start + asked.max_lines - 1, count)
-    inside = _inside(file, start, last)
-    return [Part(file, start, last, inside=inside, goes_on=True)]
+    return [Part(file, start, last, inside=_inside(file, start, last), goes_on=True)]
 
 
 def _anywhere(symbol: str, context: Context) -> Defined:
@@ -229,7 +220,7 @@ def _anywhere(symbol: str, context: Context) -> Defined:
         remedy = context.hint(words, "workspace/regexp_search")
         problem = f"No file that was read, in a known language, defines {quote(symbol)} ({unread})"
         raise ToolError(ErrorCode.NOT_FOUND, problem + remedy)
-    if len({(one.path, one.definition.qualified) for one in found}) > 1:
+    if len({(path, one.qualified) for path, one in found}) > 1:
         raise Several(symbol, found)
     return found[0]
 
@@ -237,10 +228,11 @@ def _anywhere(symbol: str, context: Context) -> Defined:
 def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
     outline, subject = file.outline, f"Path {quote(file.path)}"
     if outline is None or not outline.definitions:
-        problem = "has no definitions that are known here"
-        if outline and outline.problem:
-            problem = f"has no definitions, because it {outline.problem}"
-        raise ToolError(ErrorCode.NOT_FOUND, f"{subject} {problem}: give start_line and max_lines")
+        why = f", because it {outline.problem}" if outline and outline.problem else ""
+        problem = (
+            f"has no definitions{why or ' that are known here'}: give start_line and max_lines"
+        )
+        raise ToolError(ErrorCode.NOT_FOUND, f"{subject} {problem}")
     found = outline.named(symbol)
     if not found:
         likely, elsewhere = near(outline, symbol, context.budget), in_project(symbol, context)[0]
@@ -249,7 +241,7 @@ def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
         message += f"; it is defined in {listed(elsewhere)}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)
     if len(found) > MAX_TOGETHER:
-        raise Several(symbol, [Defined(file.path, one) for one in found])
+        raise Several(symbol, [(file.path, one) for one in found])
     return found
 
 

@@ -72,10 +72,7 @@ def answering(path: str) -> Iterator[None]:
 
 
 def commit_named(name: str, argument: str, work_tree: WorkTree) -> str:
-    """The hash of the commit `name`, the value of `argument`; "" for HEAD before the first commit.
-
-    Raises `ToolError` if it names no commit.
-    """
+    """The hash of the commit `name`; "" for HEAD before the first commit. Raises `ToolError`."""
     if name == "HEAD":
         return work_tree.repository.latest_commit()
     problem = "names no commit"

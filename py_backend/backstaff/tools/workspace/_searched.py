@@ -69,8 +69,7 @@ class Searched:
     ) -> list[Worthy]:
         """Return the files `found` by `scan`, the best first (`contents.worth`); ties are by path.
 
-        Those with matches are returned, or all if the scan had no pattern. The best are cut into
-        definitions, as far as there is time. Raises `Cancelled`.
+        If the scan had a pattern, those are left out that do not match it. Raises `Cancelled`.
         """
         weight = weights(question, found, scan.searched)
         files = [one for one in found if one.count] if scan.job.patterns else found
@@ -101,8 +100,7 @@ class Searched:
         return "" if whole == "." else f" in {show(whole)}"
 
 
-Share = tuple[int, int, int]
-"""How many matches of a file a page leaves to those before, how many it shows, and only counts."""
+Share = tuple[int, int, int]  # how many matches of a file a page passes, shows, and only counts
 
 
 @dataclass(slots=True)
@@ -199,10 +197,7 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:
-    """The directory to search, and the name of the only file to search there, or "".
-
-    Neither is a link (search 4). Raises `PathError`.
-    """
+    """The directory to search, and the name of the only file there or ""; no link (search 4)."""
     place = context.root.resolve(root_path)
     if place.kind is Kind.DIRECTORY and not place.through_link:
         return place, ""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 
 from backstaff.budget import Budget
@@ -26,12 +25,7 @@ TIME_SHARE = 0.6  # of a call's time, for looking in the project
 _DATA = ("name", "qualified", "kind", "line", "first_line", "last_line", "depth")
 
 
-@dataclass(frozen=True, slots=True)
-class Defined:
-    """A definition in the file `path`."""
-
-    path: str
-    definition: Definition
+Defined = tuple[str, Definition]  # the path of a file, and a definition in it
 
 
 def lines_of(definition: Definition) -> str:
@@ -71,18 +65,15 @@ def near(made: Outline, symbol: str, budget: Budget) -> str:
 
 def listed(found: Sequence[Defined]) -> str:
     """Return the places of the definitions `found`: `src/a.py Server.run 33-97, src/b.py run 4`."""
-    words = (f"{word(one.path)} {lines_of(one.definition)}" for one in found)
+    words = (f"{word(path)} {lines_of(one)}" for path, one in found)
     return some_of(words, len(found), between=", ", most=MAX_FOUND)
 
 
 def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
-    """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
-
-    They come from files that have a line with the name and no value before it. The second value
-    says which files were not looked at, as a search does.
-    """
+    """Return what defines `symbol` below the root, and which files were not looked at."""
     found, unread = list[Defined](), "not searched: later files, as the time was up"
     parts, budget = names_in(symbol) or [symbol], context.budget.share(TIME_SHARE)
+    # On a line of a definition, no value stands before the name.
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
     with (
         suppress(DeadlineExceeded, NoMatcher),
@@ -92,7 +83,7 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
         scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
         for hits in islice(scan.hits(matchers), MAX_FILES):
             made = outline(files.text(hits.path), hits.path, budget)
-            found += [Defined(hits.path, one) for one in (made.named(symbol) if made else ())]
+            found += [(hits.path, one) for one in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break
             budget.check()

@@ -178,10 +178,7 @@ def _short(one: Definition) -> str:
 
 
 def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, bool]:
-    """Return the text of files in `limit` bytes, and True if any name is left out.
-
-    The first `prefix` characters of a path are those of the directory.
-    """
+    """Return the text of files in `limit` bytes, and True if any name is left out."""
     for names, members in NAMES:
         lines = [_line(one, prefix, names, members) for one in found]
         if sum(map(size, lines)) <= limit:
@@ -195,10 +192,7 @@ def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, boo
 
 
 def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
-    """Return a line like `errors.py 141: ErrorCode, ToolError(__init__)`.
-
-    It has at most so many `names`, with so many `members` each.
-    """
+    """Return a line like `errors.py 141: ErrorCode, ToolError(__init__)`; `prefix` is cut off."""
     definitions, parts = found.definitions, list[str]()
     tops = [at for at, one in enumerate(definitions) if not one.depth]
     for at in tops[:names]:

@@ -103,10 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, context: Context) -> Row:
-    """Return all data but the map.
-
-    The branch is None without git or if git cannot name it, and "" if HEAD is detached.
-    """
+    """Return all data but the map. The branch is None if none is known, "" if HEAD is detached."""
     repository, prefix, totals = found.repository, there.prefix, there.totals
     share = context.budget.share(WALK_SHARE)
     branch = None if isinstance(repository, str) else repository.branch(share)

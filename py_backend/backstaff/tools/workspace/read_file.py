@@ -33,34 +33,16 @@ from backstaff.reading.text import LINE_BYTES, TABLE, Line, Settings, Text, Wind
 from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
 from backstaff.tool import MODEL_TEXT_BYTES, Context, Result, Tool, argument
-from backstaff.tools.workspace._parts import (
-    MAX_LINES,
-    MAX_RANGES,
-    Part,
-    Range,
-    Several,
-    answers,
-    merged,
-    parts,
-)
+from backstaff.tools.workspace._parts import MAX_LINES, Part, Range, Several, answers, merged, parts
 from backstaff.tools.workspace._refusals import read_text
-from backstaff.tools.workspace._symbols import (
-    Defined,
-    definition_data,
-    lines_of,
-    own_line,
-    span_of,
-)
+from backstaff.tools.workspace._symbols import definition_data, lines_of, own_line, span_of
 
-DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 2 << 20, 4 << 20
-"""The default and the maximum number of bytes of a text. It is sent three times, and a frame holds
-16 MiB."""
+DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 2 << 20, 4 << 20  # sent three times; a frame holds 16 MiB
+MAX_RANGES = 20  # items of `ranges`
 SHORT_SHARE = 10  # a part that takes a tenth of the limit comes whole, wherever it stands
 NAMED_BYTES = 100  # that are kept for the name of a missing part
 MEMBER_BYTES = 100  # at most of a member's own line in the row for it
-MAX_LEFT_OUT, NAMES_SHARE = 5, 4
-"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
-quarter, that they take."""
+MAX_LEFT_OUT, NAMES_SHARE = 5, 4  # definitions that a cut part names, in a quarter of the limit
 ENDS = {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}
 
 
@@ -118,7 +100,7 @@ def run(asked: Arguments, context: Context) -> Result:
     together = _together(list(merged(found)), page, limit)
     if not together.data["missing"]:
         return together
-    several = [Defined(each.file.path, each.definition) for each in found if each.definition]
+    several = [(each.file.path, each.definition) for each in found if each.definition]
     return Several(asked.symbol, several).listing()
 
 
@@ -141,10 +123,7 @@ def _check(asked: Arguments) -> None:
 def _together(
     found: Sequence[Part | ToolError], page: Callable[[Part, int], Result], limit: int
 ) -> Result:
-    """Return the pages of `found`, one after the other, in `limit` bytes together.
-
-    `page` makes a page in the bytes that are left. Raises `ToolError` if there is none.
-    """
+    """Return the pages of `found` in `limit` bytes. Raises `ToolError` if all are errors."""
     errors = [one for one in found if isinstance(one, ToolError)]
     if len(errors) == len(found):
         message = "; ".join(dict.fromkeys(one.message for one in errors))
@@ -186,10 +165,7 @@ def _told(error: ToolError) -> Result:
 
 
 def _missing(parts: Sequence[object], limit: int, room: int) -> str:
-    """Return the line that names the `parts` that an answer lacks, as the next `ranges`.
-
-    It counts those for which the `room` in bytes is too little.
-    """
+    """Return the line with the `parts` that an answer lacks, as the next `ranges` or counted."""
 
     def line(named: int) -> str:
         literal = visible(json.dumps(parts[:named], ensure_ascii=False))

@@ -170,10 +170,7 @@ def _check(asked: Arguments) -> None:
 
 @dataclass(slots=True)
 class Search:
-    """A search for `wording` in `files`, within the budget of `matchers`, from the time `start` on.
-
-    `scan` shows how far the first pass came.
-    """
+    """A search for `wording` from the time `start` on; `scan` shows how far the first pass came."""
 
     asked: Arguments
     wording: Wording
@@ -211,10 +208,7 @@ class Search:
         return Job(patterns, output="files" if self.asked.output == FILES else "count")
 
     def _wanted(self, hits: Hits) -> Hits:
-        """Return `hits`, or its matches that are the first on a line that defines something.
-
-        Raises as a budget does.
-        """
+        """Return `hits`, or its matches that are the first on a line that defines something."""
         if not self.asked.definitions:
             return hits
         made = outline(hits.text.decode(), hits.path, self.matchers.budget)
@@ -234,10 +228,7 @@ class Search:
         found.is_whole = not found.scan.is_early()
 
     def _by_worth(self) -> Pass | None:
-        """Return the files by their worth, or None if the pattern has no words.
-
-        Raises `DeadlineExceeded`, `NoMatcher` and `Cancelled`.
-        """
+        """Return the files by their worth, or None if the pattern has no words."""
         question = question_of(self.wording.pattern, literal=self.wording.literal)
         if not question.words:
             return None
@@ -317,10 +308,7 @@ class Search:
         )
 
     def _fetched(self, found: Pass) -> tuple[list[Hits], bool]:
-        """Return the page's files with its matches, by their paths from the root on.
-
-        The second value is True if matches, or files, are left for later pages.
-        """
+        """Return the page's files with its matches, and True if others are left for later pages."""
         asked, pattern, prefix = self.asked, self.wording.python(), self.files.prefix
         if asked.output != CONTENT:
             rest = found.hits[asked.offset :]
@@ -356,10 +344,7 @@ class Search:
         return [Note(NoteKind.PATTERN, NEW_ORDER, "offset=0")] * is_new
 
     def _head(self, found: Pass, shown: int | None, *, more: bool) -> str:
-        """Return the first line of a page with so many matches, or files; None says past the end.
-
-        With `more`, another page follows.
-        """
+        """Return the first line of a page that has `shown` items; None says past the end."""
         asked, is_content = self.asked, self.asked.output == CONTENT
         of, files = counted(found.scan.searched, "file"), counted(len(found.hits), "file")
         of = f"the first {of}" if more and not found.is_whole else of

@@ -123,10 +123,7 @@ class Tree:
             self.expired = walk.expired
 
     def arrange(self, directory: int, path: str) -> list[Named]:
-        """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
-
-        The cheap filters go first, because their order does not change the result.
-        """
+        """Filter (7) and order (3.1) the entries of a directory, as many as there is room for."""
         asked, budget = self.arguments, self.context.budget
         groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
         budget.check()  # nothing is shown of a directory that was not read to its end
@@ -194,10 +191,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
-    """Return the text within the limit, and whether it is whole.
-
-    A cut text ends with as many names as have room, and `…` for the others of their line.
-    """
+    """Return the text within the limit, whose last line may be cut, and whether it is whole."""
     plurals = {Kind.DIRECTORY: "directories", Kind.FILE: "files", Kind.SYMLINK: "symlinks"}
     numbers = [plural(counts[kind], kind, plurals[kind]) for kind in SUFFIXES if counts[kind]]
     root = show(f"{tree.nodes[0]['path']}/")
@@ -229,10 +223,7 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
 
 
 def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
-    """Say why names are missing, and how to see them.
-
-    With `is_line_cut` the limit of bytes leaves out names of the last line.
-    """
+    """Say why names are missing, and how to see them."""
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
         raised = f"; raise it (at most {MAX_ENTRIES})" * (asked.max_entries < MAX_ENTRIES)
