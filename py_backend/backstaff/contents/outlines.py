@@ -24,15 +24,12 @@ KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAX_KEPT)
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
-    """Return the outline of `text`, the file `path`; None in a language that is not known.
-
-    An outline with a `problem` has no definitions. Raises `DeadlineExceeded` and `Cancelled`.
-    """
+    """Return the outline of `text`, the file `path`; None in a language that is not known."""
     return dict(outlines({path: text}, budget))[path]
 
 
 def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Outline | None]]:
-    """Yield each path of `texts` with its outline, as `outline` does: those known first."""
+    """Yield each path of `texts` with its outline, those known first. Raises as a budget does."""
     budget.check()
     wanted = list[str]()
     for path, text in texts.items():

@@ -126,7 +126,7 @@ class Matchers:
     def answer(self, jobs: Sequence[Asked]) -> tuple[str, Any]:
         """Return the next answer about the first of `jobs`, and let processes work on all of them.
 
-        Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`.
+        Raises `BadRegexp`, `NoMatcher`, and as a budget does.
         """
         while not jobs[0].answers:
             self.budget.check()

@@ -26,7 +26,7 @@ def required(parts: Iterable[Part]) -> list[str]:
 
     Of several such lists, it is the one whose shortest literal is the longest.
     """
-    best, literal = list[str](), ""
+    best = list[str]()
 
     def offer(literals: list[str]) -> None:
         nonlocal best
@@ -34,19 +34,8 @@ def required(parts: Iterable[Part]) -> list[str]:
         if len(literals) <= MOST_LITERALS and shortest > min(map(len, best), default=0):
             best = literals
 
-    for kind, value in parts:
-        if kind is op.LITERAL:
-            literal += chr(value)
-            continue
-        repeated: Sequence[Part] = value[2] if kind in _REPEATS and value[0] else ()
-        if len(repeated) == 1 and repeated[0][0] is op.LITERAL:
-            # `a+` ends one literal and begins another.
-            character = chr(repeated[0][1])
-            offer([literal + character])
-            literal = character
-            continue
-        offer([literal])
-        literal = ""
+    for run, kind, value in _pieces(parts, (op.LITERAL,)):
+        offer(["".join(chr(code) for _, code in run)])
         if kind is op.BRANCH:
             branches = [required(branch) for branch in value[1]]
             offer([one for branch in branches for one in branch] if all(branches) else [])
@@ -54,30 +43,35 @@ def required(parts: Iterable[Part]) -> list[str]:
             offer(required(value[3]))
         elif kind is op.ATOMIC_GROUP:
             offer(required(value))
-        else:
-            offer(required(repeated))
-    offer([literal])
+        elif kind in _REPEATS and value[0]:
+            offer(required(value[2]))
     return best
 
 
 def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
     """Yield runs of adjacent parts that match one character each; each run is in every match."""
-    run = list[Part]()
-    for kind, value in parts:
-        if kind in _ONE_CHARACTER:
-            run.append((kind, value))
-            continue
-        repeated: Sequence[Part] = value[2] if kind in _REPEATS and value[0] else ()
-        if len(repeated) == 1 and repeated[0][0] in _ONE_CHARACTER:
-            # `a+` ends one run and begins another.
-            yield [*run, repeated[0]]
-            run = [repeated[0]]
-            continue
+    for run, kind, value in _pieces(parts, _ONE_CHARACTER):
         yield run
-        run = []
         if kind is op.SUBPATTERN and not (value[1] or value[2]):  # it sets no flags
             yield from runs(value[3])
-    yield run
+
+
+def _pieces(
+    parts: Iterable[Part], kinds: Sequence[object]
+) -> Iterator[tuple[list[Part], object, Any]]:
+    """Yield each run of adjacent parts of these `kinds`, and the part behind it or None."""
+    run = list[Part]()
+    for kind, value in parts:
+        repeated: Sequence[Part] = value[2] if kind in _REPEATS and value[0] else ()
+        if kind in kinds:
+            run.append((kind, value))
+        elif len(repeated) == 1 and repeated[0][0] in kinds:
+            yield [*run, repeated[0]], None, None  # `a+` ends one run and begins another
+            run = [repeated[0]]
+        else:
+            yield run, kind, value
+            run = []
+    yield run, None, None
 
 
 def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:

@@ -22,9 +22,8 @@ MANY_FILES = 256  # files from which on several processes search
 class Hits:
     """A file in which something is found: a matcher's answer.
 
-    `count` is the number of all matches, and `matches` are those of the job's window. `text` is the
-    whole text in UTF-8 if the job asks for it and there is room. `words` counts each word of the
-    job. A page shows `matches` and only counts the `folded` ones.
+    `count` is the number of all matches, and `matches` are those of the job's window. `text` is
+    there if the job asks for it. A page shows `matches` and only counts the `folded` ones.
     """
 
     path: str

@@ -33,10 +33,9 @@ STOP_WORDS = frozenset(_LITTLE.split())
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question's `words`, as looked for, and the identifiers in it, whole.
+    """A question's `words`, as looked for, and the identifiers in it: of a name, its last part.
 
-    In a question that is a name, such as `Server.run`, that is its last part. `stems` are those of
-    the words that are the beginning of a longer one.
+    `stems` are those of the words that are the beginning of a longer one.
     """
 
     text: str

@@ -11,10 +11,10 @@ were made, on the same with their tests and documents, on 10 others, and on 6 mo
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
 from math import log, sqrt
+from typing import NamedTuple
 
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import Question
@@ -26,19 +26,16 @@ CUT_FILES = 30  # files that are cut into definitions; with 60 or all of them ND
 SATURATION = 1.2  # how slowly more of a word in a file add less; .8 to 2 are within .016
 LENGTH_SHARE = 0.25  # the part of a file's length that counts against it: -.001, .014, .009, 0
 COVER = 3.0  # of a file whose name has no letters but the words: .008, .022, .054, .041
-ASIDE, DOCUMENT = 0.4, 0.3
-"""The shares of tests and examples, .007, .077, .016, .016, and of documents and data: .005, .034,
-.007, .001."""
+ASIDE = 0.4  # the share of tests and examples: .007, .077, .016, .016
+DOCUMENT = 0.3  # the share of documents and data: .005, .034, .007, .001
 DEFINITION_SHARE = 0.5  # of its best definition's score for a file: .010, .018, .007, -.005
 USUAL_LINES = 30
-IN_NAME, IN_HEAD = 1.0, 0.5
-"""The gain of a word in a definition's name, .010, .010, .014, -.001, and in its first lines: .005,
-.010, .010, -.001."""
+IN_NAME = 1.0  # the gain of a word in a definition's name: .010, .010, .014, -.001
+IN_HEAD = 0.5  # the gain of a word in its first lines: .005, .010, .010, -.001
 HEAD_LINES = 4
 PLACES = 3  # places of a file
-SAME_NAME, IN_QUESTION = 10.0, 4.0
-"""The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
-are a name: .050, .10); and if a question of more words holds the name."""
+SAME_NAME = 10.0  # the gain of the definition that a name means: .019, .014, .009, .031
+IN_QUESTION = 4.0  # the gain if a question of more words holds the name
 
 _DOCUMENT = re.compile(  # of paths of documents and data
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
@@ -47,8 +44,7 @@ _DOCUMENT = re.compile(  # of paths of documents and data
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A definition that answers a question, and the line in it that holds most of the words."""
 
     definition: Definition
@@ -56,8 +52,7 @@ class Place:
     best_text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Worthy:
+class Worthy(NamedTuple):
     """A file that answers a question: its score, and its best `places`, the best first."""
 
     hits: Hits

@@ -92,8 +92,7 @@ class Globs:
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
 
-        Only a name that holds one of the literals is tried, and most directories have none. Raises
-        `DeadlineExceeded`.
+        Only names with one of the literals, which most lack, are tried. Raises `DeadlineExceeded`.
         """
         literals = {""} if prefix and self._spec.match_file(prefix) else self._in_names
         found: set[str] = set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import compress
 from operator import itemgetter
-from typing import Self
+from typing import NamedTuple, Self
 from unicodedata import normalize
 
 from backstaff.budget import Budget
@@ -90,8 +90,7 @@ class Query:
                 holds = [word in path for path in left]
                 found, left = list(compress(found, holds)), list(compress(left, holds))
             whole += found
-            # Beside a name that holds all words and begins with one, scattered letters are an
-            # accident.
+            # Beside a name that begins with one of its words, scattered letters are an accident.
             fuzzy = fuzzy and not any(
                 name.startswith(begins) and all(word in name for word in begins)
                 for name in map(name_of, left)
@@ -101,8 +100,7 @@ class Query:
         return matches
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(NamedTuple):
     """The best files, each with the way it was found; the number of guesses among all."""
 
     files: Sequence[tuple[MatchKind, str]]
@@ -122,10 +120,7 @@ class Matches:
         return len(self.positions)
 
     def best(self, count: int, budget: Budget, heat: Mapping[str, float] | None = None) -> Best:
-        """Return the `count` best paths, the best first, with guesses beside the matches.
-
-        `heat` has the recent edits by path, and breaks ties. Raises `DeadlineExceeded`.
-        """
+        """Return the `count` best paths and guesses; `heat`, the recent edits, breaks ties."""
         paths, query = self.paths, self.query
         if query.globs is not None:  # all are equally good, and keep the order of the index
             return Best([(MatchKind.GLOB, paths[at]) for at in self.positions[:count]])

@@ -14,9 +14,8 @@ from backstaff.names.ranking import is_whole_name, name_of
 from backstaff.render.lines import EXAMPLES
 
 SECONDS = 1.0  # seconds for a search for suggestions
-MOST, SHORTEST, LONGEST = 20, 4, 64
-"""Maximum number of guesses, and the numbers of characters between which words are corrected:
-shorter ones are one edit away from too many names."""
+MOST = 20  # guesses
+SHORTEST, LONGEST = 4, 64  # characters of words that are corrected: shorter ones fit too many names
 # MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8.
 MIN_SIMILARITY = 0.4  # minimum similarity of a name that `similar` returns
 # With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
@@ -28,8 +27,7 @@ _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 def similar(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
     """Return up to `EXAMPLES` of `paths` whose names are most similar to the last name in `text`.
 
-    By Dice that is, from 0 to 1, twice the pairs of adjacent characters that both names have,
-    divided by the pairs of both. Case does not matter.
+    By Dice that is twice the pairs of adjacent characters that both have, by the pairs of both.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", name_of(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}

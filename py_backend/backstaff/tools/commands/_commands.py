@@ -53,8 +53,7 @@ CommandTool = partial(Tool, categories=("commands", "discovery"), settings=Setti
 class Command(NamedTuple):
     """A command or skill, from the head of its file; `problem` is a fault there, or "".
 
-    `label` is the path by the settings, such as `~/skills/a/SKILL.md`, and `path` the real one. A
-    later change may not show in the `stamp` of a young file.
+    `label` is the path by the settings. A later change may not show in the `stamp` of a young file.
     """
 
     name: str
@@ -87,8 +86,7 @@ class Command(NamedTuple):
 class Directory(NamedTuple):
     """An open directory of commands, with its `label` in the settings.
 
-    Its `place` is in the project's root, or in `/`. `files` maps each name to its file, as `a` to
-    `a.md`: first commands, then possible skills, as `b/SKILL.md`.
+    `files` maps each name to its file, as `a` to `a.md`: first commands, then possible skills.
     """
 
     label: str

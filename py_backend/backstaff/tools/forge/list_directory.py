@@ -215,8 +215,7 @@ def _listed(
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
     """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others.
 
-    The order is that of UTF-8 bytes after lossy conversion; the SRD leaves open which of names that
-    are equal then comes first.
+    The SRD leaves open which comes first of names that are equal after lossy conversion.
     """
     together = "".join(names)
     key = None if lossy(together) == together else lambda name: (lossy(name), name)

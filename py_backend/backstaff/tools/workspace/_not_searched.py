@@ -26,8 +26,8 @@ ANY_DEPTH = "a glob is about the whole path: '**/*.py' is at any depth"
 def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], list[Note]]:
     """Return what to say about the files of `searched`, as far as `scan` came.
 
-    Counts of what was not looked at, by reason; the paths, from the root on, whose texts
-    were those of Emacs; and notes on both. What the caller's globs leave out has no number there.
+    These are counts of files left out, by reason; the paths, from the root on, whose texts were
+    those of Emacs; and notes on both. What the caller's globs leave out has no number in them.
     """
     project, choice, prefix = searched.project, searched.choice, searched.prefix
     looked_at, contents = scan.files[: scan.looked_at], searched.contents

@@ -18,12 +18,8 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
-_WORDS = (
-    *("modified", "added", "deleted", "renamed"),
-    *("copied", "typechange", "unmerged", "undecided"),
-)
-_STATUS = {letter: Keyword(word) for letter, word in zip("MADRCTU?", _WORDS, strict=True)}
-"""The kinds of changes by git's letters."""
+_WORDS = "modified added deleted renamed copied typechange unmerged undecided"
+_STATUS = dict(zip("MADRCTU?", map(Keyword, _WORDS.split()), strict=True))  # by git's letters
 
 
 @dataclass(frozen=True, slots=True)
