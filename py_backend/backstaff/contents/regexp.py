@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # they take long to load, and most servers never search
     import socket
     import subprocess
 
-PROGRAM = (
+PROGRAM = (  # the modules that a process runs: each imports only those before it
     *("backstaff.errors", "backstaff.budget", "backstaff.globs.wildcards"),
     *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
     *("backstaff.fs.contents", "backstaff.contents.requirements"),
@@ -37,7 +37,6 @@ PROGRAM = (
     *("backstaff.structure.headings", "backstaff.structure.outline"),
     "backstaff.contents.regexp_worker",
 )
-"""The modules that a process runs: each imports only those before it."""
 # Processes that search for one call, and that wait for the next one: on two busy cores a pattern is
 # compiled in .2 ms by one that waits, and in 70 ms by a new one.
 PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)

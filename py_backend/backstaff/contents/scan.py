@@ -12,8 +12,7 @@ from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match
 from backstaff.fs.contents import Contents, Unread
 
-FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
-"""Number of files in the first job, as many a search ends with it; and the least and most later."""
+FIRST_FILES, FEW_FILES, FILES = 8, 64, 512  # in the first job; the least and the most later
 TWO_JOBS = 4 * FIRST_FILES  # files in the first two jobs; before the third, all are confirmed
 MANY_FILES = 256  # files from which on several processes search
 

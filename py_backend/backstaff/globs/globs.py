@@ -17,7 +17,6 @@ when needed, as most starts see no glob. The expressions are ours: pathspec's ba
 
 import re
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -89,7 +88,7 @@ class Globs:
         """Return whether any pattern matches the relative `path`, such as `a/b`."""
         return self._spec.match_file(path + "/")
 
-    def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
+    def among(self, prefix: str, names: Sequence[str], budget: Budget) -> set[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
 
         Only names with one of the literals, which most lack, are tried. Raises `DeadlineExceeded`.

@@ -90,7 +90,7 @@ class Query:
                 holds = [word in path for path in left]
                 found, left = list(compress(found, holds)), list(compress(left, holds))
             whole += found
-            # Beside a name that begins with one of its words, scattered letters are an accident.
+            # Beside a name that holds all words and begins with one, scattered letters mislead.
             fuzzy = fuzzy and not any(
                 name.startswith(begins) and all(word in name for word in begins)
                 for name in map(name_of, left)

@@ -34,8 +34,7 @@ WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 # word of the file's name costs one. MRR of abbreviated words of six projects .817; .805 with 1 1 1,
 # .814 with 2 2 2, .785 with 2 2 0, .808 with 2 2 1.
 BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
-SCATTER, NOWHERE = 1 << 20, 1 << 40
-"""The costs of a run that begins inside another word, more than all others, and of no run."""
+SCATTER, NOWHERE = 1 << 20, 1 << 40  # of a run that begins inside another word; of no run
 # Matches a word that asks for such files.
 _NAMES_ASIDE = re.compile("(?i)test|spec|fixture|example|sample|doc|demo|vendor|bench|script")
 _NO_LETTER = re.compile(r"[\W_]+")

@@ -226,10 +226,9 @@ def _head(content: Content) -> tuple[str, bool, str]:
 
 _HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 """Matches code between fences, and comments."""
-_HEADING = re.compile(
+_HEADING = re.compile(  # headings, one with its underline, and rules
     r"^ {0,3}#{1,6}(?:[ \t].*)?$|^.*\n(?:=+|--+)[ \t]*$|^(?:[-*_=][ \t]*){3,}$", re.MULTILINE
 )
-"""Matches headings, one with its underline, and rules."""
 _OTHER = re.compile(r"[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
 """The line begins code, a list, HTML, a quote, a table or a link definition."""
 

@@ -29,9 +29,8 @@ from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import word
 
-LABELS_SHARE, FEW = 0.5, 100
-"""The part of the room that the first line may take for its directories, and the lowest count of
-files beside a directory: a lower one is not worth its tokens."""
+LABELS_SHARE = 0.5  # of the room, for the directories in the first line
+FEW = 100  # files: a lower count beside a directory is not worth its tokens
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes. That of two words is at most the sum of both."""

@@ -34,21 +34,18 @@ from backstaff.tools.workspace._pages import Row
 from backstaff.tools.workspace._symbols import lines_of
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
-_IMPORT = re.compile(
+_IMPORT = re.compile(  # lines that import, in any language
     r"(?:from +\S+ +)?import\b(?!\s*\()|#\s*include\b|require(?:_relative)? |\(require '"
     r"|(?:(?:pub(?:\(\w+\))? +)?use|using) +[\w:{}., *]+;"
 )
-"""Lines that import, in any language."""
 # A word in a match, by which the pattern aims at imports.
 _AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
 IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"  # begin shared rows
 MOST = 300  # bytes of a line; a longer one is cut around its match
-ALONE, ONE_OF_THREE, THREE = 15, 5, 3
-"""Lines on each side of the only match, and of one of up to three, where none are asked for."""
+ALONE, ONE_OF_THREE, THREE = 15, 5, 3  # lines beside the only match, and one of up to three
 FEW, MOST_LISTED = 10, 20  # matches from which on some share a row, and lines in such a row
 WHOLE_SHARE = 2  # up to three definitions stand whole if they take a half of the limit
-ANY, WITHIN, WHOLE = range(3)
-"""Which lines stand around a match: any, those of its definition, or all that it begins."""
+ANY, WITHIN, WHOLE = range(3)  # lines around a match: any, its definition's, all it begins
 ENCLOSING = ("qualified", "line", "last_line")  # the data of the definition around a match
 Item = tuple[dict[str, object], dict[str, int]]  # for the data, and what differs in the JSON
 
@@ -58,7 +55,7 @@ def path_in_text(path: str) -> str:
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
-def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[Item]:
+def items_of(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[Item]:
     """Yield each match with the definition around it; `outlines` are by path."""
     for one in found:
         made = outlines.get(one.path)
@@ -75,7 +72,7 @@ def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[It
             yield item, {"column": units + 1}
 
 
-def rows(
+def rows_of(
     found: Sequence[Hits], made: Mapping[str, Outline], lines: int | None, limit: int
 ) -> list[Row]:
     """Return the row of each match, with so many `lines` around it; outlines are `made`.

@@ -29,14 +29,11 @@ from backstaff.tools.workspace._symbols import (
 )
 
 DEFAULT_LINES, MAX_LINES = 200, 500  # of `max_lines`
-MAX_TOGETHER, GAP = 3, 3
-"""Maximum number of definitions with one name that are read at once, since more are listed; and of
-lines between two parts of a file that become one part."""
-LONG, WHOLE_SHARE = 100, 3
-"""Lines of a definition that is shown whole; a longer function is if it takes a third of the limit.
-"""
-BEGINNING, AROUND, NEAR = 20, 15, 3
-"""Lines shown of a long function, around one that was asked for, and around one that matches."""
+MAX_TOGETHER = 3  # definitions with one name that are read at once; more are listed
+GAP = 3  # lines between two parts of a file that become one
+LONG = 100  # lines of a definition that is shown whole in any case
+WHOLE_SHARE = 3  # a longer function is shown whole if it takes a third of the limit
+BEGINNING, AROUND, NEAR = 20, 15, 3  # lines of a long function, around one, around a match
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +195,15 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
         message = "Argument 'path' is missing; without it, give 'symbol' or 'ranges'"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if not asked.path:
-        path, one = _anywhere(asked.symbol, context)
+        found, unread = in_project(asked.symbol, context)
+        if not found:
+            words = "; {} with definitions=true finds a part of a name"
+            remedy = context.hint(words, "workspace/regexp_search")
+            problem = f"No file that was read, in a known language, defines {quote(asked.symbol)}"
+            raise ToolError(ErrorCode.NOT_FOUND, f"{problem} ({unread}){remedy}")
+        if len({(path, one.qualified) for path, one in found}) > 1:
+            raise Several(asked.symbol, found)
+        path, one = found[0]
         # With the whole name: the file may define others whose names end alike.
         asked = replace(asked, path=path, symbol=one.qualified)
     file = read(asked.path)
@@ -211,18 +216,6 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
     is_all = asked.match.strip() and (start, asked.max_lines) == (1, DEFAULT_LINES)
     last = count if is_all else min(start + asked.max_lines - 1, count)
     return [Part(file, start, last, inside=_inside(file, start, last), goes_on=True)]
-
-
-def _anywhere(symbol: str, context: Context) -> Defined:
-    found, unread = in_project(symbol, context)
-    if not found:
-        words = "; {} with definitions=true finds a part of a name"
-        remedy = context.hint(words, "workspace/regexp_search")
-        problem = f"No file that was read, in a known language, defines {quote(symbol)} ({unread})"
-        raise ToolError(ErrorCode.NOT_FOUND, problem + remedy)
-    if len({(path, one.qualified) for path, one in found}) > 1:
-        raise Several(symbol, found)
-    return found[0]
 
 
 def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:

@@ -40,8 +40,7 @@ DEFAULT_TEXT_BYTES = 4096  # at most (contract 007)
 MAX_DEFINITIONS = 20_000  # of all files together, in the data
 TOGETHER = 64  # files that the processes get at once
 WIDTHS = (100, 60, 0)  # bytes of a definition's line, from try to try; 0 is the name alone
-NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
-"""Maximum number of names in the line of a file, and of members of each, from try to try."""
+NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))  # in a line, and members of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +107,16 @@ def _of_directory(
                     found.append(_outlined(path, count, made[path], depth))
     except DeadlineExceeded:
         late = ["the time was up before all files were read: give a deeper path or include"]
-    late = [_unknown(one.path, one.problem) for one in found if one.problem] + late
+    unknown = [f"no definitions: {show(one.path)} {one.problem}" for one in found if one.problem]
     known = [one for one in found if one.definitions]
     others = sum(not (one.definitions or one.problem) for one in found)
     notes = [f"{counted(others, 'file')} without known definitions"] * bool(others)
     total = sum(len(one.definitions) for one in known)
     where = f" in {show(below)}" if below else ""
     head = f"{counted(total, 'definition')} in {counted(len(known), 'file')}{where}\n"
-    end = bracketed(notes + late)
+    end = bracketed(notes + unknown + late)
     written, is_cut = _lines(known, len(below), limit - size(head) - size(end))
-    return _result(known, head + written + end, truncated=is_cut or bool(late))
+    return _result(known, head + written + end, truncated=is_cut or bool(unknown + late))
 
 
 def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Result:
@@ -131,14 +130,12 @@ def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Resu
     return Result(text=written, data={"files": files, "truncated": truncated}, truncated=truncated)
 
 
-# ------------------------------------------------------------------ the text
-
-
 def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
     """Return the text of a file in `limit` bytes, and True if whole rows are left out."""
     head = f"{path_in_text(found.path)}: {counted(found.line_count, 'line')}"
     if found.problem:
-        return f"{head}\n[{_unknown(found.path.rpartition('/')[2], found.problem)}]\n", True
+        name = show(found.path.rpartition("/")[2])
+        return f"{head}\n[no definitions: {name} {found.problem}]\n", True
     total, asked = found.total, len(found.definitions)
     known = counted(total, "definition") if total else "no definitions that are known here"
     head = f"{head}, {known}\n"
@@ -167,10 +164,6 @@ def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> s
             for those in groups
         ]
     return "".join((head, *rows[: fitting(map(size, rows), room)], note))
-
-
-def _unknown(path: str, problem: str) -> str:
-    return f"no definitions: {show(path)} {problem}"
 
 
 def _short(one: Definition) -> str:

@@ -26,8 +26,7 @@ from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS, MOST_BYTES = 20_000, 5  # of max_tokens, and bytes per token in an overview
-WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2
-"""The part of the time for counting, the least seconds for the map, the head's part of the room."""
+WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2  # of the time; for the map; of the room
 LANDMARK_DEPTH, LATE_COMMITS = 3, 30  # where the head looks: nested directories, latest commits
 KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5  # the most that the head names of each
 

@@ -38,9 +38,7 @@ from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context, Result, Tool, argument
-from backstaff.tools.workspace._matches import items as items_of
-from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._matches import rows as rows_of
+from backstaff.tools.workspace._matches import items_of, path_in_text, rows_of
 from backstaff.tools.workspace._near import Near, Wording, timeout
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._pages import Row, page

@@ -187,9 +187,6 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-# ---------------------------------------------------------------------------- text
-
-
 def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
     """Return the text within the limit, whose last line may be cut, and whether it is whole."""
     plurals = {Kind.DIRECTORY: "directories", Kind.FILE: "files", Kind.SYMLINK: "symlinks"}
