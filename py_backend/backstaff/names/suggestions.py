@@ -27,7 +27,7 @@ _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 def similar(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
     """Return up to `EXAMPLES` of `paths` whose names are most similar to the last name in `text`.
 
-    By Dice that is twice the pairs of adjacent characters that both have, by the pairs of both.
+    By Dice: twice the pairs of adjacent characters that both have, divided by the pairs of both.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", name_of(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}

@@ -222,10 +222,8 @@ def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
     outline, subject = file.outline, f"Path {quote(file.path)}"
     if outline is None or not outline.definitions:
         why = f", because it {outline.problem}" if outline and outline.problem else ""
-        problem = (
-            f"has no definitions{why or ' that are known here'}: give start_line and max_lines"
-        )
-        raise ToolError(ErrorCode.NOT_FOUND, f"{subject} {problem}")
+        problem = f"{subject} has no definitions{why or ' that are known here'}"
+        raise ToolError(ErrorCode.NOT_FOUND, f"{problem}: give start_line and max_lines")
     found = outline.named(symbol)
     if not found:
         likely, elsewhere = near(outline, symbol, context.budget), in_project(symbol, context)[0]
