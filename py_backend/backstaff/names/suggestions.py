@@ -1,4 +1,4 @@
-"""What a search of files may mean that found none or few: misspelt names, and similar ones.
+"""What a search of files may mean that found none or few: misspelt names, similar ones, globs.
 
 What each guess is worth stands in docs/design.md; `python -m dev.bench.ask` measures it anew.
 """
@@ -10,8 +10,10 @@ from heapq import nsmallest
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
+from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names.ranking import is_whole_name, name_of
-from backstaff.render.lines import EXAMPLES
+from backstaff.render.lines import EXAMPLES, plural
+from backstaff.render.names import quote
 
 SECONDS = 1.0  # seconds for a search for suggestions
 MOST = 20  # guesses
@@ -22,6 +24,21 @@ MIN_SIMILARITY = 0.4  # minimum similarity of a name that `similar` returns
 # another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
+
+
+def deeper_glob(pattern: str, paths: Sequence[str], budget: Budget) -> str:
+    """Say which deeper glob matches more of `paths`: `'**/*.c' matches 9 files`, or ""."""
+    plain = pattern.removeprefix("./")
+    above, slash, name = plain.rpartition("/")
+    deeper = [] if plain.startswith("**/") else [f"**/{plain}", f"{plain.rstrip('/')}/**"]
+    deeper += [f"{above}{slash}**/{name}"] * (name != "" and "**" not in plain)
+    with suppress(DeadlineExceeded, BadGlob):  # a deeper one can be too long
+        globs = pattern, *deeper
+        counts = {glob: len(compile_globs((glob,)).files(paths, budget)) for glob in globs}
+        most = max(counts, key=counts.__getitem__)
+        if most != pattern:
+            return f"{quote(most, None)} matches {plural(counts[most], 'file')}"
+    return ""
 
 
 def similar(text: str, paths: Sequence[str], budget: Budget) -> list[str]:

@@ -145,16 +145,6 @@ def _more_files(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_results=int(found[1]))
 
 
-def _any_depth(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    include = answer.given.get("include")
-    globs = include if isinstance(include, list) else [answer.given["query"]]
-    deeper = [f"**/{str(glob).removeprefix('**/')}" for glob in globs]
-    if answer.tool == "workspace/search_files":
-        yield same(answer, query=deeper[0], kind="glob")
-    else:
-        yield same(answer, include=deeper)
-
-
 def _raise_entries(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_entries=int(found[1]))
 
@@ -218,6 +208,11 @@ def _include_ignored(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
     yield same(answer, include_ignored=True)
 
 
+def _as_glob(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
+    yield same(answer, query=text, kind="glob")
+
+
 def _other_words(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
     if answer.tool == "workspace/regexp_search":
@@ -275,7 +270,9 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
     (r"names? (?:is|are) ignored by git: include_ignored searches them", _include_ignored),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (r"a glob is about the whole path: ", _any_depth),
+    (rf"^the query reads as a glob: {_QUOTED} with kind=glob", _as_glob),
+    (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
+    (r"^no file matches include [^:]*$", _nothing),
     (r"but a match is within one line: ", _nothing),
     (r"^more files: max_results=(\d+)", _more_files),
     (r"^the best files for these words: |^words: ", _nothing),

@@ -20,6 +20,7 @@ from backstaff.fs.contents import Contents
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.secrets import OPEN
 from backstaff.project.files import KEPT
+from backstaff.render.lines import counted
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -237,13 +238,27 @@ def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant
     assert "here it counts from" not in fits.text
 
 
+@pytest.mark.parametrize(
+    ("include", "offered", "files"),
+    [
+        ("src/", "src/**", 3),
+        ("src", "src/**", 3),
+        ("src/*.py", "src/**/*.py", 2),
+        ("a.py", "**/a.py", 1),
+        ("/nowhere/*.py", "", 0),
+    ],
+)
 @pytest.mark.parametrize("root_path", [".", "src"])
-def test_include_that_matches_nothing_is_told_how_globs_are_meant(
-    tree: Plant, root_path: str
+def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
+    tree: Plant, include: str, offered: str, files: int, root_path: str
 ) -> None:
-    root = tree({"src/lib/a.py": "hit"})
-    told = reason(search(root, "hit", include=["a.py"], root_path=root_path))
-    assert told.startswith("[no file matches include 'a.py': a glob is about the whole path")
+    root = tree({"src/lib/a.py": "hit", "src/lib/b.py": "hit", "src/x": "", "src/build/c.py": ""})
+    told = reason(search(root, "hit", include=[include], root_path=root_path))
+    if not offered:
+        assert told == f"[no file matches include '{include}']"
+        return
+    assert told.endswith(f": '{offered}' matches {counted(files, 'file')}]"), told
+    assert found(root, "hit", include=[offered], root_path=root_path)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +276,22 @@ def test_glob_that_spells_a_real_name_finds_it(tree: Plant, glob: str) -> None:
         "[ab].*": set(),  # with a star, it is a class
     }
     assert paths == wanted[glob]
+
+
+def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matches(
+    tree: Plant,
+) -> None:
+    root = tree({"a.el": "", "src/b.el": "hit", "src/lib/c.el": "", "src/build/d.el": "hit"})
+    told = "'**/*.el' matches 3 files"
+    assert reason(search(root, "hit", include=["**/c.el", "*.el"])) == f"[{told}]"
+    told = "'src/**/*.el' matches 2 files"
+    assert reason(search(root, "none", include=["src/*.el"], root_path="src")) == f"[{told}]"
+    for text in (
+        search(root, "hit", include=["**/c.el"]).text,
+        search(root, "hit", include=["src/*.el"]).text,  # something matches
+        search(root, "none", include=["*.el"], exclude=["src/**"]).text,
+    ):
+        assert "/*.el' matches" not in text
 
 
 def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
@@ -602,3 +633,15 @@ def test_lines_have_the_same_numbers_in_a_search_a_read_and_an_outline(
     if data[:3] != b"x\n\r":  # the carriage return stands before the definition
         assert call("outline").data["files"][0]["definitions"][0]["line"] == line
         assert f"{line}" in call("read_file", symbol="b").text
+
+
+@pytest.mark.parametrize("output", ["content", "files"])
+def test_pages_of_definitions_by_worth_have_one_order(tree: Plant, output: str) -> None:
+    files = {f"d/{n:02}.py": f"def name_{n}():\n    name_{n}()\n" * 3 for n in range(30)}
+    asked = {"definitions": output == "content", "output": output, "max_results": 5}
+    root, offset = tree(files), 0
+    for _ in range(4):
+        reply = search(root, "name_", {"text-only": True}, offset=offset, **asked)
+        assert "files have changed" not in reply.text
+        assert ("of 30 with matches" in reply.text) is (output == "files"), reply.text
+        offset = int(reply.text.rpartition("[more: offset=")[2].partition("]")[0])

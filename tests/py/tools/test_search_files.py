@@ -275,21 +275,43 @@ def test_that_git_ignores_names_is_told_where_nothing_matches(tree: Plant) -> No
     assert found(root, "main", include_ignored=True) == ["main.o"]
 
 
-GLOB = "a glob is about the whole path: '**/*.py' is at any depth"
+def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
+    assert notes(search(tree(PROJECT), "*.py", kind="glob")) == ["['**/*.py' matches 6 files]"]
 
 
-def test_glob_that_matches_nothing_is_told_how_globs_are_meant(tree: Plant) -> None:
-    root = tree({"src/main.c": "", "src/deep/a.c": "", "a.el": "", "b/c.el": ""})
-    assert notes(search(root, "*.py", kind="glob")) == [f"[{GLOB}]"]
-    told = [f"[{GLOB}]", "[the nearest names: src/deep/a.c]"]
-    assert notes(search(root, "srcs/*.c", kind="glob")) == told
-    assert notes(search(root, "*.el", kind="glob")) == [f"[{GLOB}]"]
-    assert notes(search(root, "**/*.el", kind="glob")) == []
+def test_glob_that_matches_few_files_and_more_deeper_is_told(tree: Plant) -> None:
+    root = tree({"a.el": "", "src/b.el": "", "src/c.el": "", "src/lib/d.el": "", "one.md": ""})
+    few = search(root, "*.el", kind="glob")
+    assert notes(few) == ["['**/*.el' matches 4 files]"]
+    assert data_of(few)["files"] == ["a.el"]
+    told = ["['src/**/*.el' matches 3 files]"]
+    assert notes(search(root, "src/*.el", kind="glob")) == told
+    for glob in ("**/*.el", "**/d.el", "*.md"):
+        assert notes(search(root, glob, kind="glob")) == []
+
+
+@pytest.mark.parametrize(
+    ("glob", "told"),
+    [
+        ("src", ["['src/**' matches 3 files]"]),
+        ("src/", ["['src/**' matches 3 files]"]),
+        ("docs/", []),
+        ("a*b", ["['**/a*b' matches 1 file]"]),
+        ("srcs/*.c", ["[the nearest names: src/deep/a.c]"]),
+    ],
+)
+def test_glob_that_matches_nothing_is_told_with_one_that_does(
+    tree: Plant, glob: str, told: list[str]
+) -> None:
+    root = tree({"src/main.c": "", "src/deep/a.c": "", "src/a b": "", "docs/": None})
+    assert notes(search(root, glob, kind="glob")) == told
 
 
 def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
-    for query in ("**/*.zz", "*.zz"):
-        assert notes(search(tree(PROJECT), query)) == [f"[{GLOB}; kind=glob]"]
+    root = tree(PROJECT)
+    for query, glob in (("**/*.md", "**/*.md"), ("*.md", "**/*.md")):
+        told = [f"[the query reads as a glob: '{glob}' with kind=glob]"]
+        assert notes(search(root, query)) == told
 
 
 def test_examples_in_a_note_are_few_and_short(tree: Plant) -> None:
@@ -313,11 +335,14 @@ def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
         assert "1 repository within" in notes(reply)[-1]
 
 
-def test_reasons_are_looked_for_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "substring"), ("*.py", "glob")])
+def test_reasons_are_looked_for_only_in_time(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, query: str, kind: str
+) -> None:
     root = tree({"src/parser.py": ""})
-    assert notes(search(root, "parser2.py", kind="substring"))
+    assert notes(search(root, query, kind=kind))
     monkeypatch.setattr(suggestions, "SECONDS", -1)
-    assert not notes(search(root, "parser2.py", kind="substring"))
+    assert not notes(search(root, query, kind=kind))
 
 
 def test_nearest_names_are_told(tree: Plant) -> None:

@@ -9,18 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from backstaff.contents.choice import choose
+from backstaff.budget import Budget
+from backstaff.contents.choice import above_excluded, choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded, ToolError
+from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
 from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.render.names import quote, show
 from backstaff.result import Note, NoteKind
-from backstaff.tools.workspace._not_searched import ANY_DEPTH
 from backstaff.tools.workspace._searched import WALK_SHARE, Searched
 
 SECONDS, MANY = 1.0, 20  # for a search for another pattern, and files that it counts
@@ -76,11 +77,9 @@ class Near:
 
     def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
         """Yield reasons why nothing matches, as long as there is time. Raises `Cancelled`."""
-        project, choice = self.searched.project, self.searched.choice
+        project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
-            if include and not (choice.files or choice.tests):
-                text = f"no file matches include {quote(include[0])}"
-                yield Note(NoteKind.PATTERN, text, ANY_DEPTH)
+            yield from about_globs(self.searched, include, self.matchers.budget)
             if self.scan.matches:
                 told = plural(self.scan.matches, "match is", "matches are")
                 text = f"{told} on no line that defines something"
@@ -145,6 +144,18 @@ class Near:
     def _within_seconds(self) -> Matchers:
         """Return the same processes, for `SECONDS` at most."""
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
+
+
+def about_globs(files: Searched, include: Sequence[str], budget: Budget) -> Iterator[Note]:
+    """Yield a glob that would match more files deeper, or the first if no file is left."""
+    excluded, choice, paths = files.rules.excluded, files.choice, files.project.paths
+    known = [files.prefix + one for one in paths if not above_excluded(one, excluded)]
+    within, globs = budget.at_most(suggestions.SECONDS), () if choice.by_exclude else include
+    why = next(filter(None, (suggestions.deeper_glob(one, known, within) for one in globs)), "")
+    if globs and not (choice.files or choice.tests):
+        why = f"no file matches include {quote(globs[0])}{': ' * bool(why)}{why}"
+    if why:
+        yield Note(NoteKind.PATTERN, why)
 
 
 def timeout(scan: Scan | None, prefix: str, *, more: str) -> ToolError:

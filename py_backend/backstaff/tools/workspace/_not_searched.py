@@ -20,7 +20,6 @@ _WORDS = {
     "secret": "that may hold secrets",
     "links": "linked",
 }
-ANY_DEPTH = "a glob is about the whole path: '**/*.py' is at any depth"
 
 
 def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], list[Note]]:

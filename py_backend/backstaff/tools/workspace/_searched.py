@@ -108,7 +108,8 @@ class Pass:
     """The files with wanted matches, as far as `scan` came, without these matches.
 
     `counted` is the number of all their matches, or that of the files where these are the items.
-    If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path.
+    If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path;
+    `order` is a hash of the order of all files with a match.
     """
 
     scan: Scan
@@ -116,6 +117,7 @@ class Pass:
     counted: int = 0
     is_whole: bool = False
     is_weighed: bool = False
+    order: int = 0
 
     def shares(self, offset: int, room: int, *, most: int) -> tuple[dict[str, Share], bool]:
         """Return by path what a page of `room` matches shows after the first `offset`.

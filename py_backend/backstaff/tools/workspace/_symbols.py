@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
+from math import inf
 
 from backstaff.budget import Budget
 from backstaff.contents.outlines import outline
@@ -80,10 +81,13 @@ def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
         Matchers(budget) as matchers,
         searched(".", rules_of(), context, budget) as files,
     ):
-        scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
-        for hits in islice(scan.hits(matchers), MAX_FILES):
-            made = outline(files.text(hits.path), hits.path, budget)
-            found += [(hits.path, one) for one in (made.named(symbol) if made else ())]
+        # Many files define `next`, and few have `Subject`, too.
+        scan = files.scan(Job(((pattern, False),)), most=MAX_FILES if len(parts) == 1 else inf)
+        texts = ((hits.path, files.text(hits.path)) for hits in scan.hits(matchers))
+        likely = (one for one in texts if all(part in one[1] for part in parts))
+        for path, text in islice(likely, MAX_FILES):
+            made = outline(text, path, budget)
+            found += [(path, one) for one in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break
             budget.check()

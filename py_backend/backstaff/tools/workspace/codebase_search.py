@@ -12,7 +12,7 @@ answer has files of the part searched so far, and a note says so.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp import Matchers
 from backstaff.contents.regexp_worker import Job
@@ -25,6 +25,7 @@ from backstaff.render.names import MAX_ECHO, quote, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
+from backstaff.tools.workspace._near import about_globs
 from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, rules_of, searched
@@ -188,6 +189,9 @@ def run(arguments: Arguments, context: Context) -> Result:
             with suppress(DeadlineExceeded):
                 found.extend(scan.hits(matchers))
             found = _with_names(asked, found, scan)
+            if not found:
+                notes = about_globs(files, arguments.include, budget)
+                files = replace(files, notes=[*files.notes, *notes])  # noqa: PLW2901
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
     except DeadlineExceeded as error:

@@ -123,6 +123,8 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     if asked.target is None:  # else a reader takes a new file for no change
         lister = context.hint(", {} lists them", "workspace/git_status_summary")
         about += f"; untracked files are left out{lister}"
+    if asked.offset and asked.offset >= len(found.files):
+        return f"No more files: {about}\n"
     prefix = found.tree.base.prefix
     buffers = [prefix + path for path, one in found.files.items() if one.origin == "buffer"]
     unsaved = f"; not saved, as in Emacs: {paths_in_a_note(buffers)}" if buffers else ""

@@ -235,11 +235,14 @@ class Search:
         scan = files.scan(Job((pattern,), words=question.forms(), output="count"))
         found = list(scan.hits(within))
         hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
+        order = hash(tuple((one.path, one.count) for one in hits))
         if not self.asked.definitions:
-            counted = sum(one.count for one in hits)
-            return Pass(scan, hits, counted, is_whole=True, is_weighed=True)
+            is_content = self.asked.output == CONTENT
+            items = sum(one.count for one in hits) if is_content else len(hits)
+            return Pass(scan, hits, items, is_whole=True, is_weighed=True, order=order)
         job, paths = self._job((pattern,)), [one.path for one in hits]
-        ordered = Pass(files.scan(job, paths, most=self._most()), is_weighed=True)
+        within_page = files.scan(job, paths, most=self._most())
+        ordered = Pass(within_page, is_weighed=True, order=order)
         self._count(ordered)
         ordered.scan = scan
         return ordered
@@ -336,9 +339,9 @@ class Search:
         if not found.is_weighed:
             return []
         key = self.files.place.path, replace(self.asked, offset=0, max_results=1)
-        order, before = hash(tuple((one.path, one.count) for one in found.hits)), _ORDERS.get(key)
-        _ORDERS.put(key, order)
-        is_new = self.asked.offset > 0 and before not in (None, order)
+        before = _ORDERS.get(key)
+        _ORDERS.put(key, found.order)
+        is_new = self.asked.offset > 0 and before not in (None, found.order)
         return [Note(NoteKind.PATTERN, NEW_ORDER, "offset=0")] * is_new
 
     def _head(self, found: Pass, shown: int | None, *, more: bool) -> str:

@@ -16,25 +16,24 @@ in the last 1,000 commits comes first. Words end at blanks. Case does not matter
 letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.names import suggestions
-from backstaff.names.query import Query, SearchKind
+from backstaff.names.query import Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import project_files
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, Tool, argument
-from backstaff.tools.workspace._not_searched import ANY_DEPTH, not_walked
+from backstaff.tools.workspace._not_searched import not_walked
 from backstaff.tools.workspace._pages import Row, page
 from backstaff.tools.workspace._refusals import refusal
 
 MAX_RESULTS, MAX_OFFSET = 1000, 1_000_000
-FEW = 3  # matches of a glob from which on no note says that it is about the whole path
+FEW = 3  # maximum number of matches of a glob with a note about deeper globs
 WALK_SHARE, MIN_SECONDS = 0.75, 0.5  # of the time, for the paths; seconds for the query
 
 
@@ -81,10 +80,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not matches and project.ignored:
         ignored = f"{plural(project.ignored, 'name is', 'names are')} ignored by git"
         notes.append(Note(NoteKind.IGNORED, ignored, "include_ignored searches them"))
-    if query.globs and 0 < total <= FEW and "**" not in asked.query:
-        notes.append(Note(NoteKind.PATTERN, ANY_DEPTH))
-    if not total:
-        notes += _reasons(asked, matches.paths, prefix, budget)
+    why = _reason(asked.query, matches, total, prefix, budget.at_most(suggestions.SECONDS))
+    notes += [Note(NoteKind.PATTERN, why)] * bool(why)
     notes += not_walked(project, prefix)
     first = _head(asked, base, len(matches), total, len(project.paths))
     rows = [Row(f"{show(prefix + path)}\n") for path in paths]
@@ -109,13 +106,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _reasons(asked: Arguments, paths: Sequence[str], prefix: str, budget: Budget) -> Iterator[Note]:
-    """Say how a glob is meant, and which names are like the query that matches nothing."""
-    if set("*?[{") & set(asked.query):
-        yield Note(NoteKind.PATTERN, ANY_DEPTH, "kind=glob" * (asked.kind != SearchKind.GLOB))
-    near = suggestions.similar(asked.query, paths, budget.at_most(suggestions.SECONDS))
-    if shown := some_of((word(prefix + one) for one in near), len(near)):
-        yield Note(NoteKind.PATTERN, f"the nearest names: {shown}")
+def _reason(text: str, matches: Matches, total: int, prefix: str, budget: Budget) -> str:
+    """Say why nothing matches: which glob would match more, or which names are like the query."""
+    paths, reason = matches.paths, ""
+    if matches.query.globs is not None:
+        reason = suggestions.deeper_glob(text, paths, budget) if len(matches) <= FEW else ""
+    elif not matches and set("*?[{") & set(text):
+        glob = text if "/" in text else f"**/{text}"
+        reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
+    if not (reason or total):
+        near = suggestions.similar(text, paths, budget)
+        shown = some_of((word(prefix + one) for one in near), len(near))
+        reason = f"the nearest names: {shown}" * bool(shown)
+    return reason
 
 
 def _head(asked: Arguments, base: str, matching: int, total: int, searched: int) -> str:
