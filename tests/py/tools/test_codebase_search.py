@@ -287,3 +287,10 @@ def test_bad_arguments_are_refused(tree: Plant, arguments: dict[str, object]) ->
 def test_bad_root_path_is_refused(tree: Plant, root_path: str, code: str) -> None:
     root = tree({"x": "x", "l": {"link": "x"}})
     assert (ask(root, "x", root_path=root_path).error or {})["code"] == code
+
+
+def test_include_that_leaves_no_file_is_told_with_a_glob_that_does(tree: Plant) -> None:
+    root = tree({"src/retry.ts": "retry", "src/lib/a.ts": "retry"})
+    assert "[no file matches include '*.ts': '**/*.ts' matches 2 files]\n" in (
+        ask(root, "retry", include=["*.ts"]).text
+    )

@@ -371,6 +371,15 @@ def test_name_in_many_files_is_listed(tree: Plant) -> None:
     assert len(list(reply.data["definitions"])) == 20  # type: ignore[call-overload]
 
 
+def test_whole_name_is_found_behind_many_files_with_its_last_part(tree: Plant) -> None:
+    files = {
+        f"a/{n:03}.py": f"class C{n}:\n    def next(self):\n        pass\n" for n in range(210)
+    }
+    root = tree(files | {"z.py": "class Subject:\n    def next(self):\n        return 1\n"})
+    reply = server_at(root).call(READ, {"symbol": "Subject.next"})
+    assert reply.text.startswith("z.py: Subject.next, lines 2-3 of 4\n"), reply.text
+
+
 @pytest.mark.parametrize(
     ("path", "text", "rows"),
     [

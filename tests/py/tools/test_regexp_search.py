@@ -638,10 +638,10 @@ def test_lines_have_the_same_numbers_in_a_search_a_read_and_an_outline(
 @pytest.mark.parametrize("output", ["content", "files"])
 def test_pages_of_definitions_by_worth_have_one_order(tree: Plant, output: str) -> None:
     files = {f"d/{n:02}.py": f"def name_{n}():\n    name_{n}()\n" * 3 for n in range(30)}
-    asked = {"definitions": output == "content", "output": output, "max_results": 5}
-    root, offset = tree(files), 0
+    root, offset, wants = tree(files), 0, output == "content"
     for _ in range(4):
-        reply = search(root, "name_", {"text-only": True}, offset=offset, **asked)
+        page: dict[str, Any] = {"output": output, "definitions": wants, "offset": offset}
+        reply = unsaved(root, "name_", {}, text_only=True, max_results=5, **page)
         assert "files have changed" not in reply.text
         assert ("of 30 with matches" in reply.text) is (output == "files"), reply.text
         offset = int(reply.text.rpartition("[more: offset=")[2].partition("]")[0])
