@@ -303,12 +303,13 @@ def _found(place: Place, budget: Budget) -> Repository:
     ours = (os.path.dirname(next(led, "")) or git, root)
     if tree.path != top or _leads_out([one.path for one in opened], ours, values):
         raise Unanswered(NoGit.ELSEWHERE)
-    # Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that
+    # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    rules = [values["core.excludesfile"], os.path.realpath(f"{common}/info/exclude")]
-    rules = rules[: 1 + is_within(rules[1], common, top, root)]
-    named = (f"--exclude-from={file}" for file in rules if os.path.isfile(file))
-    excludes = ("--exclude-per-directory=.gitignore", *named)
+    own = (common, top, root)
+    rules = [values["core.excludesfile"], f"{common}/info/exclude"]
+    real = {file: os.path.realpath(file) for file in rules if os.path.isfile(file)}
+    named = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
+    excludes = ("--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, named))
     return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
 
 
@@ -351,6 +352,7 @@ def _facts(
     defaults = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
     values = {key: f"{folder}/git/{name}" for key, name in defaults.items()}
     files = [f"{folder}/git/config", os.path.expanduser("~/.gitconfig"), "/etc/gitconfig"]
+    files += [os.path.join(os.path.dirname(os.path.dirname(program)), "etc/gitconfig")]
     files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
     # The time of a directory `.git` changes with the index, and these facts do not.
     files += [one for one in dot_gits if not os.path.isdir(one)]

@@ -275,6 +275,12 @@ def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, fol
     git(root, "config", "core.excludesFile", str(root / "mine"))
     with asked(root) as repository:
         assert f"--exclude-from={root}/mine" in repository.excludes
+    settle(root)
+    with asked(root):  # from now on, the place of the file is known
+        (root / "mine").unlink()
+        (root / "mine").symlink_to(folder / "secret")
+    with asked(root) as repository:
+        assert not [word for word in repository.excludes if word.endswith(("mine", "secret"))]
     (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
     git(root, "config", "--unset", "core.excludesFile")
     with asked(root) as repository:
