@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -317,6 +318,8 @@ _SCARCE = (
     "The server has as many files open as the system allows, or too little memory for the call; try"
     " again when other calls have ended, ask for less, or raise the limit (ulimit)"
 )
+# A library in C finds no room, or Python has no memory for an exception.
+_NO_ROOM = re.compile("failed to map segment|without setting an exception")
 _BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
 
 
@@ -327,11 +330,7 @@ def unexpected(error: BaseException, what: str) -> ToolError:
     """
     cause: BaseException | None = error
     while cause:
-        # A library in C finds no room, or Python has no memory for an exception.
-        texts = "failed to map segment", "without setting an exception"
-        in_text = isinstance(cause, ImportError | SystemError) and any(
-            text in str(cause) for text in texts
-        )
+        in_text = isinstance(cause, ImportError | SystemError) and _NO_ROOM.search(str(cause))
         scarce = getattr(cause, "errno", None) in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
         if scarce or in_text or isinstance(cause, MemoryError):
             logger.warning("%s for want of resources: %s", what, cause)

@@ -107,9 +107,8 @@ class Connection:
             self._handle(uid, fields)
         except Refused as error:
             logger.info("refused: %s", error)
-            data = {"data": error.data} if error.data else {}
-            body = {"code": error.code, "message": str(error), **data}
-            self._send(_line(uid, error=body))
+            body = {"code": error.code, "message": str(error)}
+            self._send(_line(uid, error=body | ({"data": error.data} if error.data else {})))
 
     def _handle(self, uid: int | str | None, fields: Mapping[str, object]) -> None:
         method, params = fields.get("method"), fields.get("params")
@@ -171,8 +170,7 @@ class Connection:
             raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
         tools, of_emacs = dict[str, object](), self._server.client_tools
         for name in self._listed(is_live=self._server.is_live()):
-            # A broken tool is left out, and the log and the answer to a call say why; or no Emacs
-            # has the tool.
+            # Left out: a broken tool, of which the log and a call say why, or one no Emacs has.
             with suppress(KeyError, ToolError):
                 definition = self._server.registry.for_models(self._names[name], of_emacs())
                 tools[name] = {
