@@ -90,8 +90,7 @@ def _mcp(options: argparse.Namespace) -> int:
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
-    of_emacs = () if kind is Server else CLIENT_TOOLS
-    tools = _chosen(server.registry, options.tools, of_emacs)
+    tools = _chosen(server.registry, options.tools, () if kind is Server else CLIENT_TOOLS)
     return serve_until_the_end(serve, server, tools, problem)
 
 

@@ -198,8 +198,7 @@ def _decided(
 ) -> object:
     """Ask `emacs` until it answers something else than `LATER`, or `until` comes near."""
     while True:
-        soon = min(until, time.monotonic() + PATIENCE_S)
-        answer = emacs.ask(soon, method, *arguments)
+        answer = emacs.ask(min(until, time.monotonic() + PATIENCE_S), method, *arguments)
         if answer != LATER or time.monotonic() + POLL_S > until or cancelled.wait(POLL_S):
             return answer
 

@@ -73,8 +73,7 @@ class Registry:
         """
         # A chain imports no other tool.
         tools = ChainMap(dict(client), self.by_id)  # type: ignore[arg-type]  # only read
-        tool = tools[tool_id]
-        properties = {}
+        tool, properties = tools[tool_id], {}
         for parameter in tool.parameters:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):

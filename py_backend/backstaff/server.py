@@ -119,9 +119,7 @@ class Server:
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve the tools of `registry` with `settings`; `root` is an absolute path."""
         self.knows_persons = True  # unless clients cannot be trusted to say who typed a call
-        self.registry = registry
-        self.settings = settings
-        self.root = root
+        self.registry, self.settings, self.root = registry, settings, root
         self.texts = UnsavedTexts()
         # Stand-ins for tools, by id, whose definition a worker has to ask for.
         self.elsewhere: Mapping[str, Tool[Any]] = {}

@@ -160,9 +160,8 @@ class _Document:
     def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # of `make`
         """Return the settings that `make` makes of the table `name` with these `values`."""
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
-        given = self.mapping(values, name, known)
         fits = {}
-        for key, one in given.items():
+        for key, one in self.mapping(values, name, known).items():
             if known[key].type is int and isinstance(one, float):  # TOML distinguishes 1.0 and 1
                 raise self.refusal(f"{name}.{key}", "must be a whole number, not a float")
             parameter = parameter_of(known[key])

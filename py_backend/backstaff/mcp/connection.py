@@ -62,8 +62,7 @@ class Refused(Exception):
 
     def __init__(self, code: int, message: str, **data: object) -> None:
         super().__init__(message)
-        self.code = code
-        self.data = data
+        self.code, self.data = code, data
 
 
 class Connection:

@@ -95,9 +95,7 @@ def clipped(text: str, limit: int) -> str:
 
 def shortened(text: str, most: int) -> str:
     """Return `text` in at most `most` bytes; `…` at its end stands for the rest."""
-    if size(text) <= most:
-        return text
-    return first_bytes(text, most - len("…".encode())) + "…"
+    return text if size(text) <= most else first_bytes(text, most - len("…".encode())) + "…"
 
 
 def first_bytes(text: str, most: int) -> str:
