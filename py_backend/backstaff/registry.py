@@ -122,14 +122,13 @@ class Package(UserDict[str, Any]):
     def __getitem__(self, tool_id: str) -> Tool[Any]:
         module = self.data[tool_id]
         try:
-            tool: Tool[Any] = import_module(module).TOOL
+            return import_module(module).TOOL  # type: ignore[no-any-return]  # each has one
         except Exception as error:
             logger.exception("the tool %s cannot be used", tool_id)
             reason = f"{type(error).__name__}: {error}"
             remedy = "if the server's files were replaced while it ran, restart it"
             message = f"The tool {tool_id} cannot be used: {reason}; {remedy}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
-        return tool
 
 
 def discover() -> Registry:

@@ -120,8 +120,7 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Fact
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
     """The kind in the facts of each entry; UNKNOWN for None."""
-    formats = [stat.S_IFMT(facts[MODE]) if facts else 0 for facts in entries]
-    return [_KINDS.get(one, Kind.UNKNOWN) for one in formats]
+    return [_KINDS.get(stat.S_IFMT(one[MODE]) if one else 0, Kind.UNKNOWN) for one in entries]
 
 
 def link_target(name: str, directory: int) -> str | None:
