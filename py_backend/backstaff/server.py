@@ -224,10 +224,9 @@ class Server:
         tool = self._tool(call)
         with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._judged_settings(call, tool, root)
+            given, of_model = call.arguments, call.is_of_model
             try:
-                values, unknown = decode(
-                    tool.parameters, call.arguments, settings, of_model=call.is_of_model
-                )
+                values, unknown = decode(tool.parameters, given, settings, of_model=of_model)
             except ToolError as error:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code

@@ -200,23 +200,14 @@ class Connection:
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
-        context = {
-            "max_output_bytes": MODEL_TEXT_BYTES,
-            "text_only": True,
-            "for_model": True,
-            "offer": self._heard,
-        }
-        running = RunningCall(
-            uid=uid,
-            call=self._server.prepare(tool_id, arguments, context),
-            server=self._server,
-            encode=partial(_encoded, stateless=stateless),
-            send=self._send,
-        )
+        limits = {"max_output_bytes": MODEL_TEXT_BYTES, "text_only": True, "for_model": True}
+        call = self._server.prepare(tool_id, arguments, limits | {"offer": self._heard})
+        encode = partial(_encoded, stateless=stateless)
+        run = RunningCall(uid=uid, call=call, server=self._server, encode=encode, send=self._send)
         if self._problem:
-            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
+            run.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
         else:
-            self._workers.submit(running)
+            self._workers.submit(run)
 
 
 def _line(uid: int | str | None, **body: object) -> bytes:
