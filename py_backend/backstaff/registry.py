@@ -95,11 +95,8 @@ class Registry:
 
     def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:
         """Return `text` with the id of each of `tools` replaced by the name that models know."""
-        return re.sub(
-            r"[a-z-]+/\w+",
-            lambda found: self.model_name(found[0]) if found[0] in tools else found[0],
-            text,
-        )
+        name = self.model_name
+        return re.sub(r"[a-z-]+/\w+", lambda one: name(one[0]) if one[0] in tools else one[0], text)
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table in the configuration file. Raises `ToolError`."""

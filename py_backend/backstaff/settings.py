@@ -123,7 +123,8 @@ def parse(
         raise SettingsError(f"{path}: is not TOML: {error}") from error
     document = _Document(path, text)
     document.mapping(values, "", ("policy", "tools"))
-    policy = document.table("policy", values.get("policy", {}), Policy)
+    table = document.table
+    policy = table("policy", values.get("policy", {}), Policy)
     for verdict in Verdict:
         for glob in getattr(policy, verdict):  # a misspelt denial would deny nothing
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
@@ -133,10 +134,7 @@ def parse(
         form = "a glob is names and slashes with * and ?, and matches anywhere: .env or *.pem"
         raise document.refusal("policy.secrets", f"has {glob!r}: {form}")
     given = document.mapping(values.get("tools", {}), "tools", tables)
-    made = {
-        name: document.table(f"tools.{name}", given.get(name, {}), make)
-        for name, make in tables.items()
-    }
+    made = {key: table(f"tools.{key}", given.get(key, {}), make) for key, make in tables.items()}
     return Settings(MappingProxyType(made), policy)
 
 

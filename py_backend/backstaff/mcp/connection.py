@@ -186,11 +186,8 @@ class Connection:
         """Return the names of the tools that a client may call, with a yes if Emacs can ask."""
         allowed = {Verdict.ALLOW, Verdict.PROMPT} if is_live else {Verdict.ALLOW}
         verdict, ours = self._server.settings.policy.verdict, self._server.registry.by_id
-        return [
-            name
-            for name, tool_id in self._names.items()
-            if verdict(tool_id) in allowed and (is_live or tool_id in ours)
-        ]
+        ids = self._names.items()
+        return [name for name, one in ids if verdict(one) in allowed and (is_live or one in ours)]
 
     def _call(self, uid: int | str, params: Mapping[str, object], *, stateless: bool) -> None:
         name, arguments = params.get("name"), params.get("arguments")
