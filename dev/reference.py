@@ -22,6 +22,7 @@ MANIFEST = PROJECT / "py_backend" / "backstaff" / "manifest.py"
 LISP_TOOLS = PROJECT / "elisp" / "backstaff-lisp-tools.el"
 LISP_SERVER = PROJECT / "elisp" / "backstaff-server.el"
 SUMMARY = re.compile(r"\S+: (.+?)(?: \(contract \d+\))?\.?")
+COLUMNS = 100  # of a line of Python
 WIDTH = 90
 
 
@@ -89,10 +90,12 @@ def manifest() -> str:
         "PRESET": preset,
         "CLIENT_TOOLS": re.findall(r"\(\"([^\"]+)\"", known[1] if known else ""),
     }
-    facts = (
-        f"{name} = (\n" + "".join(f'    "{one}",\n' for one in ids) + ")\n"
-        for name, ids in lists.items()
-    )
+    facts = []
+    for name, ids in lists.items():
+        words = [f'"{one}"' for one in ids]
+        line = f"{name} = ({', '.join(words)})\n"
+        rows = "".join(f"    {word},\n" for word in words)
+        facts.append(line if len(line) <= COLUMNS + 1 else f"{name} = (\n{rows})\n")
     head = (
         '"""Ids of tools by facts that a start needs: to import them all would double its time.\n\n'
         "`make manual` writes this file from the tools, and from the list of Emacs's own.\n"

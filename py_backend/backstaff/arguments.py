@@ -303,10 +303,9 @@ def _refusal(parameter: Parameter, message: str) -> ToolError:
 
 def _given(raw: object) -> dict[str, object]:
     """Return the values in `raw` by snake_case name; of two with one name the first, as in Lisp."""
-    pairs: Iterable[tuple[object, object]] = ()
     match raw:
         case None | Nil.NIL:
-            pass
+            pairs: Iterable[tuple[object, object]] = ()
         case str():
             pairs = json_object(raw).items()
         case dict():
@@ -320,7 +319,7 @@ def _given(raw: object) -> dict[str, object]:
             pairs = map(_alist_pair, raw)
         case _:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
-    given: dict[str, object] = {}
+    given = dict[str, object]()
     for key, value in pairs:
         name = key.name if isinstance(key, Symbol) else str(key)
         given.setdefault(name.removeprefix(":").replace("-", "_"), value)

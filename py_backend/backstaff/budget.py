@@ -68,8 +68,7 @@ class Budget:
 
     def share(self, part: float) -> "Budget":
         """The same, but with `part` of the time that is left: 0.6 of 10 seconds ends after 6."""
-        now = time.monotonic()
-        return replace(self, deadline=now + part * (self.deadline - now))
+        return self.at_most(part * self.left())
 
     def at_least(self, seconds: float) -> "Budget":
         """The same with at least so many `seconds` from now, even past the deadline."""

@@ -14,11 +14,9 @@ class LRUCache(Generic[Key, Value]):
 
     def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 0) -> None:
         """Keep values whose `size` together is at most `most`; by default `most` values."""
-        self.most = most
-        self._size = size
-        self._values: OrderedDict[Key, Value] = OrderedDict()
-        self._total = 0
-        self._lock = Lock()
+        self.most, self._size = most, size
+        self._values = OrderedDict[Key, Value]()
+        self._total, self._lock = 0, Lock()
 
     def get(self, key: Key) -> Value | None:
         """The value of `key`, if it is still there."""

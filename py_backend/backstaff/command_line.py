@@ -44,11 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     # Python would ask the terminal for its width, which costs each start an import.
     width = partial(argparse.HelpFormatter, width=80)
-    parser = argparse.ArgumentParser(
-        prog="backstaff",
-        description="A read-only navigation back end for agents and people.",
-        formatter_class=width,
-    )
+    about = "A read-only navigation back end for agents and people."
+    parser = argparse.ArgumentParser("backstaff", description=about, formatter_class=width)
     parser.add_argument("--version", action="version", version=f"backstaff {__version__}")
     parser.set_defaults(log_file=None, log_level="warning")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
@@ -93,8 +90,7 @@ def _mcp(options: argparse.Namespace) -> int:
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
-    of_emacs = () if kind is Server else CLIENT_TOOLS
-    tools = _chosen(server.registry, options.tools, of_emacs)
+    tools = _chosen(server.registry, options.tools, () if kind is Server else CLIENT_TOOLS)
     return serve_until_the_end(serve, server, tools, problem)
 
 
@@ -125,7 +121,7 @@ def _chosen(registry: Registry, names: str | None, client_tools: Sequence[str]) 
     """
     if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
-    chosen: list[str] = []
+    chosen = list[str]()
     for name in filter(None, map(str.strip, names.split(","))):
         chosen += [
             tool_id
@@ -172,13 +168,13 @@ def _tools(options: argparse.Namespace) -> int:
 def _bundle(_: argparse.Namespace) -> int:
     """Print `(PROGRAM (HASH SIZE) ((HASH . PAYLOAD)))`, strings in Lisp, the payload in Base64."""
     from base64 import b64encode
+    from hashlib import sha256
 
-    from backstaff_remote.bundle import collect, digest
+    from backstaff_remote.bundle import collect
 
     program, payload = collect()
-    name = digest(payload)
-    pair = f'("{name}" . "{b64encode(payload).decode()}")'
-    print(f'("{program}" ("{name}" "{len(payload)}") ({pair}))')
+    name, text = sha256(payload).hexdigest(), b64encode(payload).decode()
+    print(f'("{program}" ("{name}" "{len(payload)}") (("{name}" . "{text}")))')
     return EXIT_OK
 
 

@@ -39,9 +39,7 @@ class ToolError(Exception):
 
     def __init__(self, code: str, message: str, **details: object) -> None:
         super().__init__(message)
-        self.code = str(code)
-        self.message = message
-        self.details = details
+        self.code, self.message, self.details = str(code), message, details
 
 
 class Fault(StrEnum):

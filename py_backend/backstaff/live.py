@@ -198,8 +198,7 @@ def _decided(
 ) -> object:
     """Ask `emacs` until it answers something else than `LATER`, or `until` comes near."""
     while True:
-        soon = min(until, time.monotonic() + PATIENCE_S)
-        answer = emacs.ask(soon, method, *arguments)
+        answer = emacs.ask(min(until, time.monotonic() + PATIENCE_S), method, *arguments)
         if answer != LATER or time.monotonic() + POLL_S > until or cancelled.wait(POLL_S):
             return answer
 
@@ -253,8 +252,8 @@ class LiveServer(Server):
             for path in sockets():
                 try:
                     known = self._emacsen.get(path)
-                    is_open = known is not None and known.connection.fileno() >= 0
-                    found[path] = known if known is not None and is_open else Emacs(path)
+                    is_open = known and known.connection.fileno() >= 0
+                    found[path] = known if known and is_open else Emacs(path)
                 except BlockingIOError:  # it is busy: others wait to be let in
                     problems.append(SILENT)
                 except OSError as error:  # it was killed
@@ -320,7 +319,7 @@ class LiveServer(Server):
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
         emacsen, problems = self._each(self._greet, until)
         if not emacsen:
-            raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
+            raise NoAnswer([*problems, "No Emacs listens (backstaff-listen-mode)"][0])
         return sorted(emacsen, key=lambda emacs: -emacs.visits)
 
     def _checked(self, call: Call, emacs: Emacs, cancelled: threading.Event) -> Reply:

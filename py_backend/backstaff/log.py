@@ -22,10 +22,10 @@ def start(file: str | None, level: str) -> None:
     A new file is the user's alone: a log names arguments. No link is followed, no pipe waited for.
     """
     logging.raiseExceptions = False  # on a full disk, do not print an error for each line
-    flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
-        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(file, flags, 0o600)
         handler = logging.StreamHandler(os.fdopen(descriptor, "a", errors="backslashreplace"))
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 

@@ -20,8 +20,4 @@ PRESET = (
     "workspace/git_diff",
     "workspace/git_status_summary",
 )
-CLIENT_TOOLS = (
-    "emacs/context",
-    "emacs/diagnostics",
-    "emacs/read_buffer",
-)
+CLIENT_TOOLS = ("emacs/context", "emacs/diagnostics", "emacs/read_buffer")

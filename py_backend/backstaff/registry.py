@@ -73,8 +73,7 @@ class Registry:
         """
         # A chain imports no other tool.
         tools = ChainMap(dict(client), self.by_id)  # type: ignore[arg-type]  # only read
-        tool = tools[tool_id]
-        properties = {}
+        tool, properties = tools[tool_id], {}
         for parameter in tool.parameters:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
@@ -96,11 +95,8 @@ class Registry:
 
     def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:
         """Return `text` with the id of each of `tools` replaced by the name that models know."""
-        return re.sub(
-            r"[a-z-]+/\w+",
-            lambda found: self.model_name(found[0]) if found[0] in tools else found[0],
-            text,
-        )
+        name = self.model_name
+        return re.sub(r"[a-z-]+/\w+", lambda one: name(one[0]) if one[0] in tools else one[0], text)
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table in the configuration file. Raises `ToolError`."""
@@ -123,14 +119,13 @@ class Package(UserDict[str, Any]):
     def __getitem__(self, tool_id: str) -> Tool[Any]:
         module = self.data[tool_id]
         try:
-            tool: Tool[Any] = import_module(module).TOOL
+            return import_module(module).TOOL  # type: ignore[no-any-return]  # each has one
         except Exception as error:
             logger.exception("the tool %s cannot be used", tool_id)
             reason = f"{type(error).__name__}: {error}"
             remedy = "if the server's files were replaced while it ran, restart it"
             message = f"The tool {tool_id} cannot be used: {reason}; {remedy}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
-        return tool
 
 
 def discover() -> Registry:

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -118,9 +119,7 @@ class Server:
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve the tools of `registry` with `settings`; `root` is an absolute path."""
         self.knows_persons = True  # unless clients cannot be trusted to say who typed a call
-        self.registry = registry
-        self.settings = settings
-        self.root = root
+        self.registry, self.settings, self.root = registry, settings, root
         self.texts = UnsavedTexts()
         # Stand-ins for tools, by id, whose definition a worker has to ask for.
         self.elsewhere: Mapping[str, Tool[Any]] = {}
@@ -225,10 +224,9 @@ class Server:
         tool = self._tool(call)
         with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._judged_settings(call, tool, root)
+            given, of_model = call.arguments, call.is_of_model
             try:
-                values, unknown = decode(
-                    tool.parameters, call.arguments, settings, of_model=call.is_of_model
-                )
+                values, unknown = decode(tool.parameters, given, settings, of_model=of_model)
             except ToolError as error:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
@@ -317,6 +315,8 @@ _SCARCE = (
     "The server has as many files open as the system allows, or too little memory for the call; try"
     " again when other calls have ended, ask for less, or raise the limit (ulimit)"
 )
+# A library in C finds no room, or Python has no memory for an exception.
+_NO_ROOM = re.compile("failed to map segment|without setting an exception")
 _BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
 
 
@@ -327,11 +327,7 @@ def unexpected(error: BaseException, what: str) -> ToolError:
     """
     cause: BaseException | None = error
     while cause:
-        # A library in C finds no room, or Python has no memory for an exception.
-        texts = "failed to map segment", "without setting an exception"
-        in_text = isinstance(cause, ImportError | SystemError) and any(
-            text in str(cause) for text in texts
-        )
+        in_text = isinstance(cause, ImportError | SystemError) and _NO_ROOM.search(str(cause))
         scarce = getattr(cause, "errno", None) in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
         if scarce or in_text or isinstance(cause, MemoryError):
             logger.warning("%s for want of resources: %s", what, cause)

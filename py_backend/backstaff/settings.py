@@ -123,7 +123,8 @@ def parse(
         raise SettingsError(f"{path}: is not TOML: {error}") from error
     document = _Document(path, text)
     document.mapping(values, "", ("policy", "tools"))
-    policy = document.table("policy", values.get("policy", {}), Policy)
+    table = document.table
+    policy = table("policy", values.get("policy", {}), Policy)
     for verdict in Verdict:
         for glob in getattr(policy, verdict):  # a misspelt denial would deny nothing
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
@@ -133,10 +134,7 @@ def parse(
         form = "a glob is names and slashes with * and ?, and matches anywhere: .env or *.pem"
         raise document.refusal("policy.secrets", f"has {glob!r}: {form}")
     given = document.mapping(values.get("tools", {}), "tools", tables)
-    made = {
-        name: document.table(f"tools.{name}", given.get(name, {}), make)
-        for name, make in tables.items()
-    }
+    made = {key: table(f"tools.{key}", given.get(key, {}), make) for key, make in tables.items()}
     return Settings(MappingProxyType(made), policy)
 
 
@@ -160,9 +158,8 @@ class _Document:
     def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # of `make`
         """Return the settings that `make` makes of the table `name` with these `values`."""
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
-        given = self.mapping(values, name, known)
         fits = {}
-        for key, one in given.items():
+        for key, one in self.mapping(values, name, known).items():
             if known[key].type is int and isinstance(one, float):  # TOML distinguishes 1.0 and 1
                 raise self.refusal(f"{name}.{key}", "must be a whole number, not a float")
             parameter = parameter_of(known[key])

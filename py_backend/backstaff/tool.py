@@ -23,8 +23,7 @@ MODEL_TEXT_BYTES = 24_576
 # The category of the few tools that an agent gets by default: each costs tokens in every turn.
 # Contract 007 has workspace/outline among them; in four trials no agent called it.
 ESSENTIAL = "essential"
-# The first tools of the preset, whose definitions a client must never defer. Of six sessions two
-# called a tool of which they saw the name alone, and all six one whose definition they saw.
+# The first tools of the preset: clients must not defer them, as few agents call a mere name.
 ALWAYS_LOADED = 3
 
 

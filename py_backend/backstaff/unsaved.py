@@ -48,8 +48,8 @@ class UnsavedTexts:
     """The texts that a server keeps, by digest. Only the thread that reads requests uses it."""
 
     def __init__(self) -> None:
-        self.kept: LRUCache[str, bytes] = LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
-        self.begun: LRUCache[str, bytes] = LRUCache(MAX_BEGUN)
+        self.kept = LRUCache[str, bytes](MAX_KEPT_BYTES + MAX_ITEMS, len)
+        self.begun = LRUCache[str, bytes](MAX_BEGUN)
 
     def keep_text(self, digest: object, size: object, offset: object, data: object) -> int:
         """Take the piece at `offset` of a text, in Base64; return the number of bytes so far.

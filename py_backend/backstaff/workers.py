@@ -18,8 +18,7 @@ from backstaff.server import Call, Reply, Server, failure
 
 logger = logging.getLogger(__name__)
 
-# One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
-# median, beside 4 of them 17 ms, beside 32 of them 51 ms.
+# One thread of Python runs at a time: beside 8 that compute, a quick call is 33 ms late.
 MAX_COMPUTING = 8  # calls that use the processor, beside the first of each tool
 MAX_WAITING = 256  # calls that wait for a thread
 MAX_STUCK = 4  # stuck workers: each may hold locks, so a server refuses calls then
@@ -27,8 +26,7 @@ MAX_THREADS = 48  # with those of abandoned calls; none ends, because to start o
 CHECK_S = 0.25  # between two checks of the running calls
 GRACE_S = 1.0  # that a call may take beyond its own limit, or after it is cancelled, to return
 WAITS_S = 0.005  # a thread that computes less between two checks waits, as for a process
-# A thread that computes less than this hangs in a system call. One that waits for its turn among
-# busy threads asks for it every 0.5 ms, which takes 2 ms in all.
+# A thread that computes less hangs in a system call: to wait for its turn takes one 2 ms in all.
 HANGS_S = 0.0001
 
 # Only Linux and the BSDs measure the processor time of another thread.
@@ -239,9 +237,8 @@ _MANY_WAIT = ToolError(
 
 
 def _late(run: RunningCall) -> ToolError:
-    if run.cancelled.is_set():
-        return Cancelled()
-    return DeadlineExceeded(
+    message = (
         f"The call waited {run.call.deadline_ms} ms behind other calls, and then its time was up;"
         " make fewer calls at once, or allow it more time"
     )
+    return Cancelled() if run.cancelled.is_set() else DeadlineExceeded(message)

@@ -7,7 +7,6 @@ start.
 
 import ast
 import base64
-import hashlib
 import inspect
 import marshal
 import zlib
@@ -16,22 +15,14 @@ from importlib import import_module
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple
 
 # All packages that the host imports, beside the module sexpdata; only TCP uses epc.
 PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "yaml")
 _FORMAT = 2  # in later formats of `marshal`, the same payload may make other bytes
 
 
-class Bundle(NamedTuple):
-    """The program for `python3 -c`, a line of ASCII, and the payload."""
-
-    program: str
-    payload: bytes
-
-
-def collect() -> Bundle:
-    """Bundle the installed packages. Raises ImportError if one is missing."""
+def collect() -> tuple[str, bytes]:
+    """Return the program for `python3 -c`, a line of ASCII, and the payload. Raises ImportError."""
     source = {"sexpdata.py": inspect.getsource(import_module("sexpdata")).encode()}
     for package in PACKAGES:
         source |= sorted(_sources(files(package), package))
@@ -39,15 +30,8 @@ def collect() -> Bundle:
     stage0 = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
     stage0.body = stage0.body[1:]
     packed = base64.b64encode(zlib.compress(ast.unparse(stage0).encode(), 9)).decode()
-    return Bundle(
-        program=f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))",
-        payload=zlib.compress(marshal.dumps(source, _FORMAT), 9),
-    )
-
-
-def digest(payload: bytes) -> str:
-    """Return the name of `payload` in a cache: its SHA-256, in hex digits."""
-    return hashlib.sha256(payload).hexdigest()
+    program = f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))"
+    return program, zlib.compress(marshal.dumps(source, _FORMAT), 9)
 
 
 def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:

@@ -12,7 +12,7 @@ from errno import ELOOP
 from os.path import commonprefix
 from typing import Self
 
-from backstaff.errors import NotAFile, PathError
+from backstaff.errors import NotAFile
 from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
@@ -63,10 +63,8 @@ class Contents:
             return known
         try:
             data = read_listed(*self._found(path), MAX_FILE_BYTES)
-        except NotAFile as error:
-            return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
-        except PathError:
-            return Unread.UNREADABLE
+        except NotAFile:
+            return Unread.SPECIAL
         except OSError as error:
             if error.errno == ELOOP:
                 return Unread.LINK

@@ -5,7 +5,8 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
@@ -60,8 +61,8 @@ def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
     files, directories, links, special = found
     try:
         with HANDLES.scan(directory) as entries:
-            while not budget.expired():
-                for entry in (some := list(islice(entries, budget.STRIDE))):
+            while not budget.expired() and (some := [*islice(entries, budget.STRIDE)]):
+                for entry in some:
                     if entry.is_file(follow_symlinks=False):
                         files.append(entry.name)
                     elif entry.is_dir(follow_symlinks=False):
@@ -70,8 +71,6 @@ def groups_in(directory: int, budget: Budget) -> tuple[list[str], ...]:
                         links.append(entry.name)
                     else:
                         special.append(entry.name)
-                if len(some) < budget.STRIDE:
-                    break
     except OSError as error:
         raise path_error(error) from error
     return found
@@ -82,10 +81,8 @@ def names_in(directory: int, budget: Budget) -> list[str]:
     found = list[str]()
     try:
         with HANDLES.scan(directory) as entries:
-            while not budget.expired():
-                found += (some := [entry.name for entry in islice(entries, budget.STRIDE)])
-                if len(some) < budget.STRIDE:
-                    break
+            while not budget.expired() and (some := [*islice(entries, budget.STRIDE)]):
+                found += [entry.name for entry in some]
     except OSError as error:
         raise path_error(error) from error
     return found
@@ -105,10 +102,9 @@ lstat = HANDLES.lstat
 
 def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
     """The status of `name` in the open `directory`; None if the system refuses it."""
-    try:
+    with suppress(OSError):
         return lstat(name, directory)
-    except OSError:
-        return None
+    return None
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Facts | None]:
@@ -124,13 +120,39 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Fact
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
     """The kind in the facts of each entry; UNKNOWN for None."""
-    formats = [stat.S_IFMT(facts[MODE]) if facts else 0 for facts in entries]
-    return [_KINDS.get(one, Kind.UNKNOWN) for one in formats]
+    return [_KINDS.get(stat.S_IFMT(one[MODE]) if one else 0, Kind.UNKNOWN) for one in entries]
 
 
 def link_target(name: str, directory: int) -> str | None:
     """The target of the link `name` in the open `directory`; None if it is no link any more."""
-    try:
+    with suppress(OSError):
         return HANDLES.readlink(name, directory)
-    except OSError:
-        return None
+    return None
+
+
+RACY_NS, COARSE_NS = 20_000_000, 2_100_000_000
+"""Nanoseconds in which a second change could leave the same times: more than a step of the kernel's
+clock, and of a file system that keeps whole seconds, or every other one as FAT does."""
+
+Stamp = tuple[int, int, int, int, int]
+"""The times and the identity of a file: with an equal one nothing has changed, as far as dated."""
+stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
+    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
+)
+
+
+def stamp_at(path: str, directory: int = -1) -> Stamp | None:
+    """The stamp of `path`, from the open `directory` if it is relative; None if nothing is there.
+
+    A link is followed.
+    """
+    with suppress(OSError):
+        return stamp_of(HANDLES.stat(path, directory))
+    return None
+
+
+def is_young(stamp: Stamp, now: int) -> bool:
+    """Return True if the file changed so shortly before `now` that another change may not show."""
+    modified, changed = stamp[0], stamp[1]
+    is_coarse = not (modified % 1_000_000_000 and changed % 1_000_000_000)
+    return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)

@@ -125,10 +125,9 @@ class Place(_Held):
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants `mode` (`os.R_OK`, `os.W_OK`) to this user."""
         name = "." if self.kind is Kind.DIRECTORY else self.name
-        try:
+        with suppress(OSError):  # something else has this name by now
             return HANDLES.accessible(name, self.directory, mode)
-        except OSError:  # something else has this name by now
-            return False
+        return False
 
 
 class Root(_Held):
@@ -216,7 +215,8 @@ class _Resolution:
                 break
             name = self.pending.popleft()
             if name == "..":
-                self._close(max(1, len(self.stack) - 1))
+                if len(self.stack) > 1:
+                    HANDLES.close(self.stack.pop())
                 del self.position[-1:]  # "/.." is "/"
             elif self._is_inside():
                 leaf = self._step_into(name)
@@ -230,23 +230,19 @@ class _Resolution:
             raise OutsideRoot(_OUTSIDE)
         if leaf:
             self.position.append(name)
-        below = self.position[len(self.root.components) :]
+        below = self.position[len(self.root.components) :] or ["."]
         status = leaf or HANDLES.status(self.stack[-1])
         return Place(
             root=self.root,
             given=self.text,
             path="/" + "/".join(self.position),
-            relative="/".join(below) or ".",
-            name=below[-1] if below else ".",
+            relative="/".join(below),
+            name=below[-1],
             directory=(descriptor := self.stack.pop()),
             status=status,
             through_link=self.through_link,
             _open=[descriptor],
         )
-
-    def _close(self, kept: int) -> None:
-        while len(self.stack) > kept:
-            HANDLES.close(self.stack.pop())
 
     def _is_inside(self) -> bool:
         return len(self.position) >= len(self.root.components)
@@ -263,7 +259,8 @@ class _Resolution:
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
-            self._close(1)
+            while len(self.stack) > 1:
+                HANDLES.close(self.stack.pop())
             inside = self.root.within(words)
             self.position = [] if inside is None else [*self.root.components]
             words = words if inside is None else inside

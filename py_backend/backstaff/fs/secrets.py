@@ -70,8 +70,7 @@ def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
     For example, from the root on, `.aws/credentials` becomes `/credentials` if the root is
     `~/.aws`, and `.ssh/` becomes `/`, all files, if it is `~/.ssh/a`.
     """
-    anchored = list[str]()
-    folded = [name.casefold() for name in root]
+    anchored, folded = list[str](), [name.casefold() for name in root]
     for glob in globs:
         names, end = glob.casefold().rstrip("/").split("/"), "/" * glob.endswith("/")
         for at in range(len(folded)):

@@ -62,8 +62,7 @@ class Refused(Exception):
 
     def __init__(self, code: int, message: str, **data: object) -> None:
         super().__init__(message)
-        self.code = code
-        self.data = data
+        self.code, self.data = code, data
 
 
 class Connection:
@@ -107,9 +106,8 @@ class Connection:
             self._handle(uid, fields)
         except Refused as error:
             logger.info("refused: %s", error)
-            data = {"data": error.data} if error.data else {}
-            body = {"code": error.code, "message": str(error), **data}
-            self._send(_line(uid, error=body))
+            body = {"code": error.code, "message": str(error)}
+            self._send(_line(uid, error=body | ({"data": error.data} if error.data else {})))
 
     def _handle(self, uid: int | str | None, fields: Mapping[str, object]) -> None:
         method, params = fields.get("method"), fields.get("params")
@@ -171,8 +169,7 @@ class Connection:
             raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
         tools, of_emacs = dict[str, object](), self._server.client_tools
         for name in self._listed(is_live=self._server.is_live()):
-            # A broken tool is left out, and the log and the answer to a call say why; or no Emacs
-            # has the tool.
+            # Left out: a broken tool, of which the log and a call say why, or one no Emacs has.
             with suppress(KeyError, ToolError):
                 definition = self._server.registry.for_models(self._names[name], of_emacs())
                 tools[name] = {
@@ -189,11 +186,8 @@ class Connection:
         """Return the names of the tools that a client may call, with a yes if Emacs can ask."""
         allowed = {Verdict.ALLOW, Verdict.PROMPT} if is_live else {Verdict.ALLOW}
         verdict, ours = self._server.settings.policy.verdict, self._server.registry.by_id
-        return [
-            name
-            for name, tool_id in self._names.items()
-            if verdict(tool_id) in allowed and (is_live or tool_id in ours)
-        ]
+        ids = self._names.items()
+        return [name for name, one in ids if verdict(one) in allowed and (is_live or one in ours)]
 
     def _call(self, uid: int | str, params: Mapping[str, object], *, stateless: bool) -> None:
         name, arguments = params.get("name"), params.get("arguments")
@@ -203,23 +197,14 @@ class Connection:
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
-        context = {
-            "max_output_bytes": MODEL_TEXT_BYTES,
-            "text_only": True,
-            "for_model": True,
-            "offer": self._heard,
-        }
-        running = RunningCall(
-            uid=uid,
-            call=self._server.prepare(tool_id, arguments, context),
-            server=self._server,
-            encode=partial(_encoded, stateless=stateless),
-            send=self._send,
-        )
+        limits = {"max_output_bytes": MODEL_TEXT_BYTES, "text_only": True, "for_model": True}
+        call = self._server.prepare(tool_id, arguments, limits | {"offer": self._heard})
+        encode = partial(_encoded, stateless=stateless)
+        run = RunningCall(uid=uid, call=call, server=self._server, encode=encode, send=self._send)
         if self._problem:
-            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
+            run.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._problem))
         else:
-            self._workers.submit(running)
+            self._workers.submit(run)
 
 
 def _line(uid: int | str | None, **body: object) -> bytes:

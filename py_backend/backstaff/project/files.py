@@ -23,10 +23,9 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import PathError, PermissionRefused
-from backstaff.fs.entry import Kind, Named, groups_in
+from backstaff.fs.entry import Kind, Named, Stamp, groups_in, is_young, stamp_at, stamp_of
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.fs.stamps import Stamp, is_young, stamp_at, stamp_of
 from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import Unanswered

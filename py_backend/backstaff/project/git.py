@@ -26,10 +26,10 @@ from typing import Literal, NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import PathError
+from backstaff.fs.entry import Stamp, is_young, stamp_at
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.fs.stamps import Stamp, is_young, stamp_at
 from backstaff.project import running_git
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered, answers
 

@@ -19,9 +19,8 @@ from backstaff.contents.outlines import outline
 from backstaff.errors import DeadlineExceeded, NotAFile, NotFound, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
-from backstaff.render.lines import first_bytes, size
+from backstaff.render.lines import first_bytes, show_size, size
 from backstaff.render.names import quote
-from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
 from backstaff.structure.languages import MAX_CHARACTERS
 from backstaff.structure.outline import Outline

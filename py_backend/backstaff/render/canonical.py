@@ -13,8 +13,7 @@ from backstaff.result import Rows
 
 def to_json(value: object) -> str:
     """Return `value` (mappings, sequences, `Rows`, scalars) as one line of canonical JSON."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-    return lossy(text)
+    return lossy(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
 
 
 def _plain(value: object) -> object:

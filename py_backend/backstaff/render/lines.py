@@ -11,11 +11,19 @@ LEAST = 64  # the lowest limit in bytes: there is room for a note such as `[cut 
 MAX_NOTE = 1000  # bytes of a note: a path in it can have thousands
 EXAMPLES, MAX_EXAMPLES = 5, 500  # examples in a note, and of their bytes in all
 MAX_CALL, CALL_SHARE = 500, 4  # bytes of another call's name, and one in this many of the limit
+_UNITS = ((1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB"))
 
 
 def size(text: str) -> int:
     """The bytes of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def show_size(size: int) -> str:
+    """Return `size` bytes with a decimal, rounded half up: 1280 is "1.3 KB", the smallest unit."""
+    divisor, unit = next((pair for pair in _UNITS if size >= pair[0]), (1 << 10, "KB"))
+    tenths = (20 * size + divisor) // (2 * divisor)
+    return f"{tenths // 10}.{tenths % 10} {unit}"
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
@@ -87,9 +95,7 @@ def clipped(text: str, limit: int) -> str:
 
 def shortened(text: str, most: int) -> str:
     """Return `text` in at most `most` bytes; `…` at its end stands for the rest."""
-    if size(text) <= most:
-        return text
-    return first_bytes(text, most - len("…".encode())) + "…"
+    return text if size(text) <= most else first_bytes(text, most - len("…".encode())) + "…"
 
 
 def first_bytes(text: str, most: int) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 from types import NoneType
+from typing import NamedTuple
 
 import sexpdata
 
@@ -45,8 +46,7 @@ class Unreadable(Exception):
     """A message that cannot be understood; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One EPC message: its kind (`call`, `methods`, ...), uid, and the rest of the list."""
 
     kind: str
@@ -111,8 +111,7 @@ def _value(item: object) -> object:
 
 def _values(items: Iterable[object]) -> list[object]:
     """Convert `items`. A string with text properties, `#("a" 0 1 (face bold))`, becomes "a"."""
-    found = []
-    rest = iter(items)
+    found, rest = list[object](), iter(items)
     for item in rest:
         if not (isinstance(item, sexpdata.Symbol) and str(item) == "#"):
             found.append(_value(item))

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import Cancelled, PermissionRefused
+from backstaff.fs.entry import COARSE_NS, RACY_NS, is_young, stamp_of
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
-from backstaff.fs.stamps import COARSE_NS, RACY_NS, is_young, stamp_of
 from backstaff.project import files as project_files
 from backstaff.project.files import Closed, ProjectFiles
 from backstaff.project.running_git import NoGit

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from backstaff.registry import discover
 from backstaff.wire.frame import frame
-from backstaff_remote.bundle import Bundle, collect, digest
+from backstaff_remote.bundle import collect
 from tests.py.epc import parsed
 from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.trees import Plant
@@ -28,8 +29,16 @@ MIN_PAYLOAD = 10_000
 
 
 @cache
-def bundle() -> Bundle:
+def bundle() -> tuple[str, bytes]:
     return collect()
+
+
+def program() -> str:
+    return bundle()[0]
+
+
+def payload() -> bytes:
+    return bundle()[1]
 
 
 @dataclass
@@ -37,7 +46,7 @@ class Start:
     """One start below `home`; `upload` is sent when the host asks."""
 
     home: Path | None
-    upload: bytes = field(default_factory=lambda: bundle().payload)
+    upload: bytes = field(default_factory=payload)
     before: str = ""
     settings: bytes = b""
     root: str = "/"
@@ -51,11 +60,11 @@ class Start:
     def run(self) -> "Start":
         process = subprocess.Popen(  # noqa: S603  # our own program
             [
-                *(sys.executable, "-I", "-S", "-X", "utf8", "-c", self.before + bundle().program),
+                *(sys.executable, "-I", "-S", "-X", "utf8", "-c", self.before + program()),
                 *(
                     NONCE,
-                    digest(bundle().payload),
-                    str(len(bundle().payload)),
+                    sha256(payload()).hexdigest(),
+                    str(len(payload())),
                     str(len(self.settings)),
                 ),
             ],
@@ -107,12 +116,12 @@ def listed(directory: Path) -> list[str]:
 
 
 def kept(home: Path) -> Path:
-    return cache_of(home) / digest(bundle().payload)
+    return cache_of(home) / sha256(payload()).hexdigest()
 
 
 def test_payload_is_asked_for_once(folder: Path) -> None:
     assert [Start(folder).run().how for _ in range(3)] == ["sent", "cached", "cached"]
-    assert kept(folder).read_bytes() == bundle().payload
+    assert kept(folder).read_bytes() == payload()
     assert oct(kept(folder).stat().st_mode & 0o777) == "0o600"
     assert oct(cache_of(folder).stat().st_mode & 0o777) == "0o700"
     assert listed(cache_of(folder)) == [kept(folder).name]
@@ -141,15 +150,15 @@ def test_cache_home_is_used_where_it_is_absolute(folder: Path) -> None:
 
 
 def tampered(path: Path) -> None:
-    path.write_bytes(bundle().payload[:-1] + b"\0")
+    path.write_bytes(payload()[:-1] + b"\0")
 
 
 def truncated(path: Path) -> None:
-    path.write_bytes(bundle().payload[:1000])
+    path.write_bytes(payload()[:1000])
 
 
 def longer(path: Path) -> None:
-    path.write_bytes(bundle().payload + b"\0")
+    path.write_bytes(payload() + b"\0")
 
 
 def fifo(path: Path) -> None:
@@ -169,7 +178,7 @@ def test_file_that_is_not_ours_is_asked_for_anew_and_healed(
     Start(folder).run()
     spoil(kept(folder))
     assert [Start(folder).run().how for _ in range(2)] == ["sent", "cached"]
-    assert kept(folder).read_bytes() == bundle().payload
+    assert kept(folder).read_bytes() == payload()
     assert not kept(folder).is_symlink()
 
 
@@ -224,14 +233,14 @@ def test_cache_of_another_user_is_not_used(folder: Path) -> None:
 
 
 def test_wrong_upload_is_refused_and_not_kept(folder: Path) -> None:
-    start = Start(folder, upload=bundle().payload[:-1] + b"\0").run()
+    start = Start(folder, upload=payload()[:-1] + b"\0").run()
     assert start.status == 76
     assert start.words[-1].endswith(":the upload is not what was announced")
     assert not listed(cache_of(folder))
 
 
 def test_short_upload_is_refused_and_not_kept(folder: Path) -> None:
-    start = Start(folder, upload=bundle().payload[:5000]).run()
+    start = Start(folder, upload=payload()[:5000]).run()
     assert start.status == 75
     assert start.words[-1].endswith(":the upload ended early")
     assert not listed(cache_of(folder))
@@ -260,7 +269,7 @@ def test_first_starts_at_once_leave_one_whole_file(folder: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         starts = list(pool.map(lambda _: Start(folder).run(), range(4)))
     assert {start.how for start in starts} <= {"sent", "cached"}
-    assert kept(folder).read_bytes() == bundle().payload
+    assert kept(folder).read_bytes() == payload()
     assert listed(cache_of(folder)) == [kept(folder).name]
 
 
@@ -301,9 +310,9 @@ def test_mistake_in_the_settings_is_named(folder: Path) -> None:
 
 
 def test_program_fits_on_every_command_line() -> None:
-    assert len(bundle().program) < 2000
-    assert bundle().program.isascii()
-    assert not set(bundle().program) & set('"\\$`\n')
+    assert len(program()) < 2000
+    assert program().isascii()
+    assert not set(program()) & set('"\\$`\n')
 
 
 def test_bundle_depends_on_the_sources_alone() -> None:
@@ -312,10 +321,10 @@ def test_bundle_depends_on_the_sources_alone() -> None:
 
 def test_bundle_tells_nothing_of_where_it_was_made() -> None:
     place = str(Path(__file__).parents[3] / "py_backend").encode()
-    assert place not in zlib.decompress(bundle().payload)
+    assert place not in zlib.decompress(payload())
 
 
 def test_bundle_has_no_library_that_only_tcp_needs() -> None:
-    text = zlib.decompress(bundle().payload)
+    text = zlib.decompress(payload())
     assert b"backstaff/wire/stdio.py" in text
     assert b"epc/handler.py" not in text

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.render.sizes import show_size
+from backstaff.render.lines import show_size
 
 KB, MB, GB, TB = (1 << power for power in (10, 20, 30, 40))
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from backstaff.errors import PathError
 from backstaff.fs.entry import Kind
+from backstaff.render.lines import show_size
 from backstaff.render.names import show
 from backstaff.render.refusals import AGENT_Q_FILE, refused
-from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 

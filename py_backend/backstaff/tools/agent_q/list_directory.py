@@ -16,10 +16,9 @@ from backstaff.budget import Budget
 from backstaff.errors import PathError
 from backstaff.fs import entry
 from backstaff.fs.root import Place
-from backstaff.render.lines import all_files, fit, omitted, plural, size
+from backstaff.render.lines import all_files, fit, omitted, plural, show_size, size
 from backstaff.render.names import quote, show, show_all
 from backstaff.render.refusals import AGENT_Q_DIRECTORY, refused
-from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 

@@ -25,10 +25,9 @@ from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotAFile, NotFound, PathError, ToolError
 from backstaff.frontmatter import MAX_BYTES, parse
-from backstaff.fs.entry import Kind, entries_in, lstat_or_none
+from backstaff.fs.entry import Kind, Stamp, entries_in, is_young, lstat_or_none, stamp_of
 from backstaff.fs.file import Content, read
 from backstaff.fs.root import Place, Root, components
-from backstaff.fs.stamps import Stamp, is_young, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused

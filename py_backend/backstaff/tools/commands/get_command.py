@@ -16,9 +16,8 @@ from itertools import product
 
 from backstaff.errors import DeadlineExceeded, Fault, PathError, ToolError
 from backstaff.fs.file import Content
-from backstaff.render.lines import fit, plural, size
+from backstaff.render.lines import fit, plural, show_size, size
 from backstaff.render.names import prose, quote, show, visible
-from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, argument
 from backstaff.tools.commands._commands import MARKDOWN, Command, CommandTool, open_library
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs.stamps import RACY_NS
+from backstaff.fs.entry import RACY_NS
 from backstaff.tools.commands import _commands
 from tests.py.examples import examples
 from tests.py.replies import code
