@@ -10,25 +10,14 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from backstaff.changes import patch as patches
+from backstaff.changes import work_tree
 from backstaff.changes.patch import Patch
-from backstaff.changes.work_tree import (
-    MAX_BYTES,
-    RAW,
-    UNDECIDED,
-    Change,
-    Changes,
-    Side,
-    WorkTree,
-    decided,
-    in_order,
-    quoted,
-)
+from backstaff.changes.work_tree import MAX_BYTES, RAW, UNDECIDED, Change, Changes, Side, WorkTree
 from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, Unanswered
 
 INDEX = "index"
-AT_ONCE = 16
-"""Number of files whose new texts git is asked for together."""
+AT_ONCE = 16  # files whose new texts git is asked for together
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 _REVERSED = ("-R", "--src-prefix=b/", "--dst-prefix=a/")
 
@@ -41,8 +30,7 @@ class Comparison:
     below: str
     context: int | None
     files: Changes
-    coming: Iterator[tuple[bytes, Iterator[bytes]]]
-    """The parts of the patch of each file, with their first line."""
+    coming: Iterator[tuple[bytes, Iterator[bytes]]]  # the first line and the parts of each patch
     _came: dict[bytes, bytes] = field(default_factory=dict)
     _why: str = "git writes no patch of it"
 
@@ -90,7 +78,7 @@ class Comparison:
 
     def _by_git(self, old: str, new: str) -> bytes:
         """Git's patch of the file; empty if it writes none, or ended at one that it cannot read."""
-        head = os.fsencode(f"diff --git {quoted(old)} {quoted(new)}")
+        head = os.fsencode(f"diff --git {work_tree.quoted(old)} {work_tree.quoted(new)}")
         try:
             while head not in self._came and (part := next(self.coming, None)):
                 self._came[part[0]] = b"".join(part[1])
@@ -129,13 +117,14 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
-    files = decided(tree, tree.parsed(next(parts)), below if target is None else None)
+    files = work_tree.decided(tree, tree.parsed(next(parts)), below if target is None else None)
     if target is None:
         _put_buffers(tree, base, files, buffers)
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
     coming = groupby(parts, lambda part: part.partition(b"\n")[0])
-    return Comparison(tree, below, context, {path: files[path] for path in in_order(files)}, coming)
+    files = {path: files[path] for path in work_tree.in_order(files)}
+    return Comparison(tree, below, context, files, coming)
 
 
 def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -167,8 +156,7 @@ def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str
         # As for git, line ends are converted if attributes or settings say so.
         converts = its["eol"] != "unspecified" or tree.repository.flag("core.autocrlf")
         converts = converts if its["text"] == "unspecified" else its["text"] != "unset"
-        converts = converts and b"\r\n" not in before
-        text = data.replace(b"\r\n", b"\n") if converts else data
+        text = data.replace(b"\r\n", b"\n") if converts and b"\r\n" not in before else data
         change = files.get(path) or Change("M", Side(0o100644, tree.oid(before)), Side())
         mode, letter = change.new.mode or change.old.mode, change.letter.replace("D", "M")
         new = Side(mode or 0o100644, tree.oid(text))

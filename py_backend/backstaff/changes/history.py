@@ -7,8 +7,7 @@ from itertools import groupby
 from backstaff.project.git import Repository
 from backstaff.project.running_git import QUIET, Unanswered
 
-COUNT_SHARE = 0.5
-"""The part of a call's time in which git may count lines; later there are commits alone."""
+COUNT_SHARE = 0.5  # of a call's time: then git may count no more lines, and there are commits alone
 _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s"
 _LOG = ("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--root", *QUIET)
 _COUNTS = ("--shortstat", "-M", "-l100")

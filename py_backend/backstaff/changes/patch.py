@@ -15,17 +15,9 @@ from backstaff.budget import Budget
 from backstaff.changes.work_tree import Change, quoted
 from backstaff.contents.outlines import outline
 
-MAX_PLACES = 1 << 21
-"""Maximum number of pairs of equal lines that one step of a comparison looks at."""
-_NAME_BYTES = 80
-_ID = re.compile(rb"\$Id:[^$\n]*\$")
+MAX_PLACES = 1 << 21  # pairs of equal lines that one step of a comparison looks at, at most
 _HUNK = re.compile(rb"(?m)^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
-_UNCHANGED = re.compile(rb"(?m)^ ")
-_BINARY = re.compile(rb"(?m)^Binary files ")
-_CONFLICT = re.compile(rb"(?m)^\* Unmerged path .*\n")
-"""Matches git's line for a file in conflict, which stands between patches of others."""
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENDLESS = b"\\ No newline at end of file\n"
 
 
@@ -34,14 +26,13 @@ class Patch:
     """The patch of one file: its head and its hunks, and the numbers of lines added and removed.
 
     A binary file's has no numbers. That of a file of another type has a second head, in a hunk.
-    `missing` is the reason why there is no patch.
     """
 
     head: bytes = b""
     hunks: Sequence[bytes] = ()
     added: int | None = None
     removed: int | None = None
-    missing: str = ""
+    missing: str = ""  # why there is no patch
 
     @property
     def text(self) -> bytes:
@@ -51,12 +42,13 @@ class Patch:
 
 def read(text: bytes) -> Patch:
     """The patch `text` of git's."""
-    text = _CONFLICT.sub(b"", text)
-    if _BINARY.search(text):
+    # Git's line for a file in conflict stands between patches of others.
+    text = re.sub(rb"(?m)^\* Unmerged path .*\n", b"", text)
+    if re.search(rb"(?m)^Binary files ", text):
         return Patch(text)
     head, *hunks = _AT_HUNK.split(text)
     lengths = [(int(old or 1), int(new or 1)) for old, _, new in _HUNK.findall(text)]
-    same = len(_UNCHANGED.findall(text))
+    same = len(re.findall(rb"(?m)^ ", text))
     return Patch(head, hunks, sum(b for _, b in lengths) - same, sum(a for a, _ in lengths) - same)
 
 
@@ -75,13 +67,12 @@ def shows_only(patch: bytes, content: bytes) -> bool:
 
 
 def _plain(text: bytes) -> bytes:
-    return _ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
+    return re.sub(rb"\$Id:[^$\n]*\$", b"$Id$", text.replace(b"\r\n", b"\n"))
 
 
 def _first_line(hunk: bytes) -> int:
     """The number of the first new line of a `hunk`, 0 in a file that is gone."""
-    found = _HUNK.match(hunk)
-    return int(found[2]) if found else 0
+    return int(found[2]) if (found := _HUNK.match(hunk)) else 0
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:
@@ -99,7 +90,7 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
         follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
         # Lines that are only removed were in the definition of the line before them.
         around = known.around(_first_line(hunk) + same - (follows[:1] != b"+"))
-        name = around.qualified.encode("utf-8", "replace")[:_NAME_BYTES].rstrip() if around else b""
+        name = around.qualified.encode("utf-8", "replace")[:80].rstrip() if around else b""
         head = head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name
         hunks.append(b"\n".join((head, *body)))
     return replace(patch, hunks=hunks)
@@ -108,8 +99,7 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
 def made(change: Change, inside: str, path: str, context: int, budget: Budget) -> Patch:
     """The patch of a submodule, or of a `change` that has its texts. Raises `DeadlineExceeded`.
 
-    Paths are relative to the directory `inside`, "" or `a/b/`. Hunks have `context` lines around
-    each change.
+    Paths are relative to `inside`, "" or `a/b/`. Hunks have `context` lines around each change.
     """
     source, path = inside + (change.source or path), inside + path
     before, after = quoted(f"a/{source}"), quoted(f"b/{path}")
@@ -125,8 +115,7 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
         head += ["similarity index 100%"] * (short[0] == short[1])
         head += [f"{how} from {quoted(source)}", f"{how} to {quoted(path)}"]
     if short[0] != short[1]:
-        mode = f" {modes[0]}" * (modes[0] == modes[1])
-        head.append(f"index {'..'.join(short)}{mode}")
+        head += [f"index {'..'.join(short)}" + f" {modes[0]}" * (modes[0] == modes[1])]
     texts = change.texts or [
         f"Subproject commit {oid}\n".encode() if mode else b""
         for oid, mode in zip(oids, modes, strict=True)
@@ -144,7 +133,7 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
 
 def _hunks(texts: Sequence[bytes], context: int, budget: Budget) -> Iterator[bytes]:
     """Yield the hunks between two texts, as long as there is time."""
-    old, new = map(_LINE.findall, texts)
+    old, new = (re.findall(rb"[^\n]*\n|[^\n]+", text) for text in texts)
     most = max(1, MAX_PLACES // (len(old) + 1))
     common = {line for line, count in Counter(new).items() if count > most}
     matcher = SequenceMatcher(common.__contains__, old, new, autojunk=False)

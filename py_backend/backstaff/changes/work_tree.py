@@ -18,25 +18,20 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, find_repository, is_within
-from backstaff.project.running_git import QUIET, NoGit, RunningGit, Unanswered
+from backstaff.project.git import Repository, Sees, find_repository, is_within
+from backstaff.project.running_git import QUIET, NoGit, Unanswered
 
-MAX_BYTES = 4 << 20
-"""Maximum number of bytes of a file whose content is shown."""
+MAX_BYTES = 4 << 20  # of a file whose content is shown, at most
+MAX_NESTED = 32  # directories around a submodule within another: each level holds some open
 LINK, GITLINK = 0o120000, 0o160000
-MAX_NESTED = 32
-"""Maximum number of directories around a submodule within another: each level holds some open."""
 RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
-_FIELDS = {"1": 9, "2": 10, "u": 11}
-"""The numbers of fields of git's lines: of a change, of a renamed file, and of a conflict."""
+_FIELDS = {"1": 9, "2": 10, "u": 11}  # of git's lines: a change, a renamed file, a conflict
 # Git prints the line of the branch alone, because it sees no file and no index.
 _BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+# A submodule in the index, of a conflict ours. Git compares none without "H" or "M", as after
+# --skip-worktree.
 _GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
-"""Matches a submodule in the index, of a conflict ours.
-
-Git does not compare an entry without "H" or "M", as after --skip-worktree.
-"""
 _MODULES = ".gitmodules"
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
@@ -55,18 +50,14 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A path that differs: git's letter, and its two sides.
-
-    `source` is the path before, of a renamed or copied file. `origin` says where the new text is:
-    "disk", "buffer", or "" for git. `texts` are both, as git stores them, if it writes no patch.
-    """
+    """A path that differs: git's letter, and its two sides."""
 
     letter: str
     old: Side
     new: Side
-    source: str = ""
-    origin: str = ""
-    texts: tuple[bytes, bytes] | None = None
+    source: str = ""  # the path before, of a renamed or copied file
+    origin: str = ""  # where the new text is: "disk", "buffer", or "" for git
+    texts: tuple[bytes, bytes] | None = None  # both, as git stores them, if it writes no patch
 
     @property
     def is_submodule(self) -> bool:
@@ -74,10 +65,8 @@ class Change:
         return {self.old.mode, self.new.mode} - {0} == {GITLINK}
 
 
-UNDECIDED = Change("?", Side(), Side(), origin="disk")
-"""The change of a file that cannot be compared."""
-Changes = dict[str, Change]
-"""Changes by path from the base, in git's order."""
+UNDECIDED = Change("?", Side(), Side(), origin="disk")  # of a file that cannot be compared
+Changes = dict[str, Change]  # by path from the base, in git's order
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
@@ -118,8 +107,7 @@ class WorkTree:
 
     def parsed(self, listed: bytes) -> Changes:
         """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
-        changes: Changes = {}
-        parts = iter(os.fsdecode(listed).split("\0")[:-1])
+        changes, parts = Changes(), iter(os.fsdecode(listed).split("\0")[:-1])
         for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
             path = next(parts)
             was, now, oid, new_oid, letter = facts[1:].split(" ")
@@ -151,17 +139,15 @@ class WorkTree:
     def content(self, path: str, mode: int) -> bytes | None:
         """The content of the file `path` on the disk, or of a link; None if it cannot be read."""
         parent, _, name = (self.base.prefix + path).rpartition("/")
-        try:
-            with self.base.root.directory(parent or ".") as place:
-                if place.relative != (parent or "."):
-                    return None  # a link on the way leads elsewhere
-                if mode == LINK:
-                    with suppress(OSError):  # with core.symlinks=false, a file has its target
-                        return os.fsencode(HANDLES.readlink(name, place.directory))
-                content = read(name, place.directory, MAX_BYTES)
-        except (OSError, PathError):
-            return None
-        return content.head if content.whole else None
+        with suppress(OSError, PathError), self.base.root.directory(parent or ".") as place:
+            if place.relative != (parent or "."):
+                return None  # a link on the way leads elsewhere
+            if mode == LINK:
+                with suppress(OSError):  # with core.symlinks=false, a file has its target
+                    return os.fsencode(HANDLES.readlink(name, place.directory))
+            content = read(name, place.directory, MAX_BYTES)
+            return content.head if content.whole else None
+        return None
 
     def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
@@ -171,8 +157,7 @@ class WorkTree:
         found, given = dict[str, bytes](), os.fsencode("\n".join(wanted) + "\n")
         with suppress(Unanswered):
             words = ("cat-file", "--batch")
-            told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
-            stream = BytesIO(told)
+            stream = BytesIO(self.repository.ask(*words, given=given, sees="files", fine=(0, 128)))
             for name in wanted:  # git ends at an object that it cannot read
                 facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
                 content = stream.read(int(facts[2])) if facts else b""
@@ -217,19 +202,15 @@ class Status(NamedTuple):
 def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
-    renames = tree.renames("status", "diff")
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
     others = ["ls-files", "-z", "--others", *repository.excludes]
     if repository.values.get("status.showuntrackedfiles", "").lower() != "all":
         others += ["--directory", "--no-empty-directory"]
-
-    def gits() -> Iterator[RunningGit]:
-        yield repository.start(*_BRANCH, sees="references")
-        yield repository.start(*renames, *_STATUS, *below, sees="files")
-        if untracked_counts:
-            yield repository.start(*others, *below, sees="files")
-
-    branch, tracked, *listed = repository.answers(gits())  # all at the same time
+    asked: list[tuple[Sequence[str], Sees]] = [(_BRANCH, "references")]
+    asked += [((*tree.renames("status", "diff"), *_STATUS, *below), "files")]
+    asked += [((*others, *below), "files")] * untracked_counts
+    gits = (repository.start(*words, sees=sees) for words, sees in asked)
+    branch, tracked, *listed = repository.answers(gits)  # all at the same time
     rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
     for line in repository.budget.checked(lines):
@@ -245,9 +226,8 @@ def status_of(tree: WorkTree) -> Status:
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
     for path in {*rows, *changed} - conflicts:
-        row, letter = rows.get(path, Row("  ", path)), " "
-        if path in changed and changed[path] is not UNDECIDED:
-            letter = changed[path].letter
+        row, change = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED)
+        letter = " " if change is UNDECIDED else change.letter
         rows[path] = row._replace(letters=row.letters[0] + letter)
     ordered = [rows[path] for path in in_order(rows) if rows[path].letters.strip()]
     untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
@@ -319,13 +299,11 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
     too deep, a filter would decide, or git does not answer there: it was moved without git, or its
     `.git` file names a repository of the user's, whose state is not the project's.
     """
-    if tree.base.prefix.count("/") >= MAX_NESTED:
+    base, budget = tree.base, tree.repository.budget
+    if base.prefix.count("/") >= MAX_NESTED:
         return None
     try:
-        with (
-            tree.base.root.directory(tree.base.prefix + path) as place,
-            opened(place, tree.repository.budget) as inner,
-        ):
+        with base.root.directory(base.prefix + path) as place, opened(place, budget) as inner:
             if inner.base.path != place.path:  # it was not cloned: this is the repository around
                 return oid
             head = inner.repository.latest_commit() or oid

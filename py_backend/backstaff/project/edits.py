@@ -18,8 +18,7 @@ from backstaff.fs.root import Place
 from backstaff.project.git import Repository
 from backstaff.project.running_git import QUIET, Unanswered
 
-COMMITS, BULK = 1000, 100
-"""Maximum number of commits to read, and of files of a commit that counts."""
+COMMITS, BULK = 1000, 100  # commits to read, and files of a commit that counts, at most
 # The mean reciprocal rank of a file by four words of a commit's subject was .30 with 1,000 commits
 # and .29 with 300. With 1,000 it was .27 for 100 files a commit, and .25 for 10.
 
@@ -28,17 +27,15 @@ COMMITS, BULK = 1000, 100
 class Edits:
     """The files that each commit touched, the latest first, and how many touched a file: `heat`.
 
-    Paths are relative to the place; files that are gone are among them. `unknown` says why git
-    tells nothing.
+    Paths are relative to the place; files that are gone are among them.
     """
 
     commits: Sequence[Sequence[str]] = ()
     heat: Mapping[str, int] = field(default_factory=dict)
-    unknown: str = ""
+    unknown: str = ""  # why git tells nothing
 
 
-_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(8)
-"""The edits by the path of the place and the commit, because a commit's history is fixed."""
+_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(8)  # a commit's history is fixed
 
 
 def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
@@ -46,8 +43,7 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     if isinstance(repository, str):
         return Edits(unknown=repository)
     try:
-        head = repository.latest_commit()
-        key = (place.path, head, repository.is_shallow)
+        key = (place.path, head := repository.latest_commit(), repository.is_shallow)
         if kept := _KEPT.get(key):
             return kept
         commits = touched(repository, head, budget)
@@ -69,8 +65,8 @@ def touched(
     A commit with none, such as a merge, is left out. Raises `Unanswered`.
     """
     words = ["log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}"]
-    words += [*QUIET, head, *repository.below()]
-    told = repository.ask(*words, budget=budget) if head else b""
+    below = repository.below()
+    told = repository.ask(*words, *QUIET, head, *below, budget=budget) if head else b""
     start = len(os.fsencode(repository.inside))
     # Two NULs and a newline stand before the paths, and a NUL behind each.
     listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])

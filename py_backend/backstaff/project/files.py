@@ -14,6 +14,7 @@ on a network may be late. A search that may end early compares only as far as it
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
@@ -30,11 +31,9 @@ from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import Unanswered
 
-MAX_KEPT = 500_000
-"""Maximum number of files and directories that are kept, of all projects: 80 MB."""
+MAX_KEPT = 500_000  # files and directories that are kept, of all projects: 80 MB
+# The longest list by git, in seconds and as a part of the walk's: a fifo below makes git wait.
 LIST_SECONDS, LIST_SHARE = 5.0, 0.5
-"""Maximum time of a list by git, in seconds and as a part of the walk's: half a million files take
-less, and a fifo in a repository below makes git wait."""
 
 _DOT_GIT, _RULES = ".git", ".gitignore"
 
@@ -47,18 +46,13 @@ class Closed(StrEnum):
 
 
 class Directory(NamedTuple):
-    """A directory of a project: its `path` from the start, "" for the start itself.
+    """A directory of a project."""
 
-    `paths` are those of its files and links, by code point, and `links` names the links. `ignored`
-    counts the names that git ignores, where an ignored directory is one name. A closed directory
-    was not entered.
-    """
-
-    path: str
-    paths: Sequence[str] = ()
-    links: Sequence[str] = ()
-    closed: Closed | None = None
-    ignored: int = 0
+    path: str  # from the start, "" for the start itself
+    paths: Sequence[str] = ()  # those of its files and links, by code point
+    links: Sequence[str] = ()  # the names of the links
+    closed: Closed | None = None  # why it was not entered
+    ignored: int = 0  # number of names that git ignores; an ignored directory is one name
 
     def names(self) -> list[str]:
         """The names of the files and links."""
@@ -72,20 +66,14 @@ class Changed(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectFiles:
-    """The files below a directory. Paths are relative to it.
+    """The files below a directory. Paths are relative to it."""
 
-    `directories` are all directories, in pre-order. `paths` has their files and links. `expired`
-    says that the time was up and files are missing; `not_applied`, why no `.gitignore` counts,
-    though there is one. While the place is open, the `repository` can be asked, and `is_current`
-    compares kept files with the disk.
-    """
-
-    directories: Sequence[Directory]
-    paths: tuple[str, ...]
-    repository: Repository | str
-    expired: bool = False
-    not_applied: str = ""
-    is_current: Callable[[str], bool] | None = None
+    directories: Sequence[Directory]  # all of them, in pre-order
+    paths: tuple[str, ...]  # their files and links
+    repository: Repository | str  # can be asked while the place is open; else why there is none
+    expired: bool = False  # the time was up, and files are missing
+    not_applied: str = ""  # why no `.gitignore` counts, though there is one
+    is_current: Callable[[str], bool] | None = None  # compares kept files with the disk
 
     @property
     def ignored(self) -> int:
@@ -108,12 +96,9 @@ class ProjectFiles:
         return [one.path for one in self.directories if one.closed is why]
 
 
+# By directory, the stamps of the directories in it, and of its rules or its `.git`, if any.
 Watches = Mapping[str, Mapping[str, Stamp]]
-"""By directory, the stamps of the directories in it, and of its rules or its `.git`, if any."""
-
-
-_Kept = tuple[ProjectFiles, tuple[object, ...], "_Look"]
-"""The files of a project, the basis that the look at them started from, and the look."""
+_Kept = tuple[ProjectFiles, tuple[object, ...], "_Look"]  # with the basis the look started from
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
     MAX_KEPT, lambda kept: len(kept[0].paths) + len(kept[0].directories)
 )
@@ -140,13 +125,12 @@ def project_files(
     With `include_ignored`, no rule counts, and repositories are entered. With `lazily`, the caller
     has to `confirm` the answer. Raises `PathError` if `place` cannot be read, and `Cancelled`.
     """
-    directory, begun = place.listing(), time.time_ns()
+    directory, begun, why = place.listing(), time.time_ns(), ""
     repository: Repository | str
     try:
         repository = find_repository(place, budget)
     except Unanswered as error:
-        repository = error.why
-    why = repository if isinstance(repository, str) else ""
+        repository = why = error.why
     git = None if include_ignored or isinstance(repository, str) else repository
     files = ["."]
     if git:
@@ -154,8 +138,7 @@ def project_files(
         files += [option.removeprefix("--exclude-from=") for option in git.excludes[1:]]
         files += [f"{git.git}/index"]
     stamps = [stamp_at(file, directory) for file in files]
-    settings = (git.inside, git.excludes, *git.handed_on) if git else ()
-    basis = (why, settings, *stamps)
+    basis = (why, git and (git.inside, git.excludes, *git.handed_on), *stamps)
     key = (place.root.path, place.relative, include_ignored)
     look = _Look(git, budget, include_ignored)
     kept, known, last = KEPT.get(key) or (None, (), look)
@@ -164,10 +147,8 @@ def project_files(
         if not (stamps[-1] and is_young(stamps[-1], begun)):
             KEPT.put(key, (kept, basis, last))
         is_current = partial(_is_current, last.watches, directory, budget)
-        if lazily:
-            return replace(kept, repository=repository, is_current=is_current)
-        if is_current(""):
-            return replace(kept, repository=repository)
+        if lazily or is_current(""):
+            return replace(kept, repository=repository, is_current=is_current if lazily else None)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
@@ -189,27 +170,20 @@ def project_files(
 
 
 def _is_current(watches: Watches, directory: int, budget: Budget, last: str) -> bool:
-    """Whether a walk of the open `directory` would meet the same.
-
-    Unless `last` is "", only directories count that may hold a path up to `last`.
-    """
-    is_early = up_to(last)
+    """Whether a walk would meet the same, where a path up to `last` may lie; "" is for all."""
+    is_early = up_to(last) if last else bool
 
     def compare(opened: int, path: str) -> Sequence[Named]:
         watch, prefix = watches.get(path, {}), f"{path}/" if path else ""
         statuses = HANDLES.lstats([*budget.within(watch)], opened)
         if [*map(stamp_of, statuses)] != [*watch.values()]:
             raise PathError("it has changed")
-        entered = [name for name in watch if prefix + name in watches]
-        if last:
-            entered = [name for name in entered if is_early(f"{prefix}{name}/")]
+        entered = [n for n in watch if prefix + n in watches and is_early(f"{prefix}{n}/")]
         return list(zip(entered, repeat(Kind.DIRECTORY)))
 
-    try:
-        with Walk(directory, compare, budget) as walk:
-            return not any(True for _ in walk.enter_all()) and not walk.expired
-    except (OSError, PathError):
-        return False
+    with suppress(OSError, PathError), Walk(directory, compare, budget) as walk:
+        return not any(True for _ in walk.enter_all()) and not walk.expired
+    return False
 
 
 @dataclass
@@ -223,20 +197,17 @@ class _Look:
     watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
     is_steady: bool = True
     has_rules: bool = False
-    unanswered: str = ""
-    """The reason why git gave no list, perhaps a fifo: another would take as long again."""
+    unanswered: str = ""  # why git gave no list, perhaps a fifo: another would take as long again
 
     @cached_property
     def has_gitlinks(self) -> bool:
-        """Whether there can be submodules."""
         return self.git is not None and self.git.has_gitlinks
 
     def hides_like(self, last: "_Look") -> bool:
         """Whether git hides the same names, and closes the same directories, as at the `last`."""
         if not self.git or self.has_gitlinks or self.hidden != last.hidden:
             return False
-        is_same = "within" not in vars(last) or self.within == last.within
-        return is_same and not self.unanswered
+        return ("within" not in vars(last) or self.within == last.within) and not self.unanswered
 
     @cached_property
     def hidden(self) -> Mapping[str, set[str]]:
@@ -301,10 +272,8 @@ class _Look:
             files = [name for name in files if not name[0] == name[-1] == "#" != name]
         if hidden:
             ignored = len(hidden & {*files, *links, *directories})
-            files, links, directories = (
-                [name for name in names if name not in hidden]
-                for names in (files, links, directories)
-            )
+            for names in (files, links, directories):
+                names[:] = [name for name in names if name not in hidden]
         paths = tuple([prefix + name for name in (sorted(files + links) if links else files)])
         self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
         if watched := watched + directories:

@@ -33,15 +33,9 @@ from backstaff.fs.root import Place
 from backstaff.project import running_git
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered, answers
 
-FIRST_SECONDS = 1.0
-"""Maximum number of seconds for git's first answer, which takes milliseconds."""
-MAX_NAMED = 4096
-"""Maximum number of bytes of a file that names other directories."""
+FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
+MAX_NAMED = 4096  # bytes of a file that names other directories, at most
 
-_SPLIT = (
-    "its index is split, and git cannot read it without a change of file times:"
-    " `git update-index --no-split-index` ends that"
-)
 _MOVED = "its directories were moved meanwhile"
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
@@ -50,28 +44,24 @@ _PARTS = (
     *("info/grafts", "logs", "refs", "objects"),
 )
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
-_BETWEEN = "--//"
-"""A word that git repeats between its answers; no real path has two slashes together."""
+_BETWEEN = "--//"  # git repeats it between its answers; no real path has two slashes together
 _QUESTION = (
     *("rev-parse", "--is-inside-work-tree", "--show-prefix", _BETWEEN, "--absolute-git-dir"),
     *(_BETWEEN, "--git-common-dir"),
 )
-_HANDED_ON = (
+_HANDED_ON = (  # the settings in `core` that a git in the clean repository has, too
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
 )
-"""The settings in `core` that a git in the clean repository has, too."""
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
+# What a git has: the objects alone, or as well the index, the files of attributes, or all files. It
+# has no index with the attributes alone, or it would read a file in place of its object. For a
+# question about its references alone, it is in the real repository.
 Sees = Literal["objects", "index", "attributes", "files", "references"]
-"""What a git has: the objects alone, or as well the index, the files of attributes, or all files.
-
-It has no index with the attributes alone, or it would read a file in place of its object. For a
-question about its references alone, it is in the real repository.
-"""
 
 
 class Facts(NamedTuple):
@@ -110,20 +100,16 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The work tree around a place. It can be asked while the place is open, within the `budget`.
-
-    `inside` is the path from the top of the work tree to the place: "" or `a/b/`. `values` are the
-    settings, the last of each name. `excludes` are git's options for the files of ignore rules.
-    """
+    """The work tree around a place. It can be asked while the place is open."""
 
     program: str
     top: Held
     git: Held
     common: Held
     objects: Held
-    inside: str
-    values: Mapping[str, str]
-    excludes: tuple[str, ...]
+    inside: str  # the path from the top of the work tree to the place: "" or `a/b/`
+    values: Mapping[str, str]  # the settings, the last of each name
+    excludes: tuple[str, ...]  # git's options for the files of ignore rules
     budget: Budget
 
     def below(self, *paths: str) -> list[str]:
@@ -137,7 +123,10 @@ class Repository:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
-            raise Unanswered(_SPLIT)
+            raise Unanswered(
+                "its index is split, and git cannot read it without a change of file times:"
+                " `git update-index --no-split-index` ends that"
+            )
         in_table = self.values.get("extensions.refstorage") == "reftable"
         clean, git = clean_directory(self.object_format, reftable=in_table), str(self.git)
         environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects), **_APART}
@@ -187,8 +176,7 @@ class Repository:
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """Whether the setting `key` is on: any value that git does not read as false."""
-        value = self.values.get(key)
-        return default if value is None else not _FALSE.fullmatch(value)
+        return not _FALSE.fullmatch(self.values[key]) if key in self.values else default
 
     def latest_commit(self) -> str:
         """The commit at `HEAD`; "" before the first. Raises `Unanswered`."""
@@ -222,15 +210,12 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        lines = _read(f"{self.common.path}/info/attributes")
-        return re.search(rb"(?m)^(?!#).*\S", lines) is not None
+        return bool(re.search(rb"(?m)^(?!#).*\S", _read(f"{self.common.path}/info/attributes")))
 
     @property
     def is_split(self) -> bool:
-        """Whether the index names a shared one beside it (gitformat-index, "Split index").
-
-        Git sets the time of a shared index whenever it reads one, and nothing here changes a file.
-        """
+        """Whether the index names a shared one beside it (gitformat-index, "Split index")."""
+        # Git sets the time of a shared index whenever it reads one, and nothing here may.
         with suppress(OSError):  # it is gone, as git itself will say
             shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
             return any(bytes.fromhex(one[1]) in self._index for one in shared)
@@ -257,15 +242,13 @@ def clean_directory(object_format: str, *, reftable: bool = False) -> str:
     With `reftable` git reads its references in a table, as extensions.refStorage says.
     """
     path = os.path.join(_CLEAN, object_format)
-    is_there = not reftable and os.path.isdir(f"{path}/refs")
-    if not is_there and object_format in ("sha1", "sha256"):
+    if object_format in ("sha1", "sha256") and (reftable or not os.path.isdir(f"{path}/refs")):
         path = mkdtemp(prefix="backstaff-")
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
-            extension = f"[extensions]\nobjectFormat={object_format}\n"
-            extension += "refStorage=reftable\n" * reftable
-            file.write(f"[core]\nrepositoryformatversion=1\n{extension}")
+            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
+            file.write(f"objectFormat={object_format}\n" + "refStorage=reftable\n" * reftable)
     return path
 
 
@@ -341,9 +324,7 @@ def _facts(
         RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
         for words in (_QUESTION, ("config", "-z", "--show-scope", "--show-origin", "--list"))
     )
-    there, git, common = (
-        part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(told).split(_BETWEEN)
-    )
+    there, git, common = os.fsdecode(told).removesuffix("\n").split(f"\n{_BETWEEN}\n")
     is_inside, _, inside = there.partition("\n")
     if is_inside != "true":
         raise Unanswered(NoGit.NO_WORK_TREE)
@@ -433,10 +414,9 @@ def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
     """The first bytes of a file of git's; empty if there is no such file."""
-    try:
+    with suppress(PathError):
         return read(path, directory, most, follow=True).head
-    except PathError:
-        return b""
+    return b""
 
 
 def is_within(path: str, *directories: str) -> bool:

@@ -8,21 +8,18 @@ own, where it finds no other program. A git that passes its limits is killed.
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from shutil import which
 from typing import IO
 
 from backstaff.budget import Budget
 
-MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12
-"""Maximum number of bytes that git may print, and of its complaint that are read."""
-MAX_SECONDS, TICK = 30, 0.05
-"""Maximum life of a git, also without this server; the time between two looks at the call."""
-MAX_KIBIBYTES = 2 << 20
-"""Maximum size of the memory of a git. Half a million files take a quarter of it."""
+MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12  # bytes that git may print, and that are read of errors
+MAX_SECONDS, TICK = 30, 0.05  # a git's life, also without this server; between looks at the call
+MAX_KIBIBYTES = 2 << 20  # memory of a git, of which half a million files take a quarter
+# Whether an open directory has a path that leads to it, whatever is renamed. Only Linux has.
 BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
-"""Whether an open directory has a path that leads to it, whatever is renamed. Only Linux has."""
 QUIET = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 """Git's options for all that compares: no program of the repository, and no git in a submodule."""
 
@@ -64,7 +61,7 @@ class NoGit(StrEnum):
     TOO_MUCH = "git had answered too much, or taken too much memory"
 
 
-_MEANINGS = (
+_MEANINGS = (  # of git's words: a reason, or a remedy
     ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
     ("out of memory|memory exhausted|mmap failed|cannot allocate|to allocate", NoGit.TOO_MUCH),
     ("unknown repository extension|expected git repo version", "a newer git reads it"),
@@ -74,7 +71,6 @@ _MEANINGS = (
         "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
-"""What git's words mean: a reason, or a remedy."""
 
 
 class Unanswered(Exception):
@@ -89,8 +85,7 @@ def reason(complaint: bytes) -> str:
     """The reason in git's `complaint`, with a remedy where one is known."""
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    meanings = (its for words, its in _MEANINGS if re.search(words, text, re.IGNORECASE))
-    meaning = next(meanings, "")
+    meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
     if isinstance(meaning, NoGit):
         return meaning
     return f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed"
@@ -193,10 +188,8 @@ class RunningGit:
 def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
     """The whole outputs of gits that run at the same time. Raises `Unanswered`."""
     running = list[RunningGit]()
-    try:
+    with ExitStack() as ends:
         for git in starting:
-            running.append(git)  # these have to end, even if the next cannot start
+            running.append(git)
+            ends.callback(git.end)  # it has to end, even if the next cannot start
         return [b"".join(git.pieces(fine)) for git in running]
-    finally:
-        for git in running:
-            git.end()

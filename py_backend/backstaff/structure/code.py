@@ -5,10 +5,8 @@ from itertools import accumulate
 
 from backstaff.structure.language import Language, finder
 
-MAX_UNCLOSED = 40
-"""Maximum number of tokens without an end in a text. Each is looked for in all of it."""
-_STRINGS = [f'"{"_" * (width - 2)}"'[:width] for width in range(100)]
-"""Hidden strings by their widths."""
+MAX_UNCLOSED = 40  # tokens without an end in a text, at most: each is looked for in all of it
+_STRINGS = [f'"{"_" * (width - 2)}"'[:width] for width in range(100)]  # by width
 
 
 class Code:
@@ -21,14 +19,13 @@ class Code:
 
     def __init__(self, text: str, language: Language) -> None:
         self.source, self.language = text.replace("\0", " ").replace("\f", " "), language
-        self.unclosed: set[re.Pattern[str]] = set()
-        """Ends that the text has not: looking for them again would take quadratic time."""
+        # Ends that the text has not: looking for them again would take quadratic time.
+        self.unclosed = set[re.Pattern[str]]()
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
         self.bodies = [*map(str.strip, self.lines)]
         self.starts = [*accumulate([len(line) + 1 for line in self.lines], initial=0)]
-        self.closing: dict[int, int] = {}
-        """The places of braces, each with that of its partner."""
+        self.closing = dict[int, int]()  # the places of braces, each with that of its partner
         find, unclosed = self.text.find, list[int]()
         opening, closing = find("{"), find("}") if language.end == "{" else -1
         while closing >= 0:
@@ -41,11 +38,9 @@ class Code:
 
     # One loop over the tokens, because a function for each would take twice the time.
     def _hidden(self) -> list[str]:  # noqa: C901, PLR0912
-        """Return the parts of `text`."""
         text, language, parts = self.source, self.language, [""]
         place, limit, line_end, below = 0, len(text), -1, -1
-        closers: dict[str, re.Pattern[str]] = {}
-        has_here = language.here_document and "<<" in text
+        closers, has_here = dict[str, re.Pattern[str]](), language.here_document and "<<" in text
         while place < len(text):
             for found in language.tokens(text, place, limit):
                 start, end = found.span()

@@ -5,7 +5,7 @@ from backstaff.structure.walker import Block
 
 _END = r"[ \t\r]*+$"
 _ADORNMENT = r"(?:([=\-~^\"'`#*+.:_<>])\{0}+)" + _END
-HEADINGS = {
+HEADINGS = {  # patterns for a heading, and for what has none
     # Front matter, comments and fenced text have no headings; the last two may lack an end.
     "markdown": rf"\A---{_END}(?s:.*?)\n---{_END}|[ \t]*+<!--(?s:.*?)(?:-->.*|\Z)"
     rf"|[ \t]*+(?P<fence>`{{3,}}+(?!.*`)|~{{3,}}+)"
@@ -16,7 +16,6 @@ HEADINGS = {
     "rst": rf"(?:(?P<over>{_ADORNMENT.format(2)})\n)?(?!{_ADORNMENT.format(3)})"
     rf"(?P<title>(?![^\S\n]*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
 }
-"""Patterns for a heading, and for what has none."""
 
 
 def sections(text: str, language: str) -> list[Block]:

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby
 
-LONGEST = 400
-"""Maximum number of characters of a line that are looked at."""
-CONTAINERS = frozenset(
+LONGEST = 400  # characters of a line that are looked at, at most
+CONTAINERS = frozenset(  # kinds of definitions that have members
     "class interface struct enum trait impl module mod namespace object protocol extension record"
     " union @interface type actor companion defmodule defimpl defprotocol".split()
 )
-"""Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
 Find = Callable[..., Iterator[re.Match[str]]]
-MODIFIERS = (
+MODIFIERS = (  # patterns for words before the keyword of a definition, in any language
     r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
     r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
     r" const(?!\s++(?:class|[\w$]++\s*+=)) constexpr consuming convenience data declare default"
@@ -32,17 +30,13 @@ MODIFIERS = (
     r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
     r" value virtual"
 ).split()
-"""Patterns for words that stand before the keyword of a definition, in any language."""
-_MODIFIERS = "|".join(
+_MODIFIERS = "|".join(  # by first letters, because `re` tries one alternative after the other
     f"{letter}(?:{'|'.join(word[1:] for word in words)})"
     for letter, words in groupby(MODIFIERS, lambda word: word[0])
 )
-"""These words by their first letters, because `re` tries alternatives one after the other."""
-BLOCK = (r"/\*", "*/", "")
-"""The comment of most languages: an item of `long`."""
+BLOCK = (r"/\*", "*/", "")  # the comment of most languages: an item of `long`
 ESCAPED = r"\\."
-_WITHIN = r"\\.|\$(?!\()|"
-"""Escapes in a string on one line, in which no `$(` of the shell stands."""
+_WITHIN = r"\\.|\$(?!\()|"  # escapes in a string on one line, in which no `$(` of the shell stands
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,50 +47,35 @@ class Language:
     stand `attributes`, a pattern, and `MODIFIERS`.
     """
 
-    files: str
-    """Its files, by their extensions or whole names."""
-    modes: str = ""
-    """Interpreters and modes of Emacs that name the language in a first line."""
+    files: str  # their extensions or whole names
+    modes: str = ""  # interpreters and modes of Emacs that name the language in a first line
     rules: tuple[str, ...]
-    attributes: str = "(?!)"
-    """A decorator, an attribute, the parameters of a template: on its own line or before others."""
+    attributes: str = "(?!)"  # a decorator or the like: on its own line or before a definition
     words: str = ""
     """Patterns, of which one matches in each line with a keyword; `~` stands for a blank. A line
     within a function in which none does defines nothing. With "" any line may do."""
-    ends: str = ""
-    """Signs at the end of lines that may define something, too."""
+    ends: str = ""  # signs at the end of lines that may define something, too
     end: str = "{"
     """A pattern for the beginning of a line that ends a definition. With "" indentation alone ends
     it, and with "{" the partner of the brace of its body does."""
-    bare: bool = False
-    """Functions have no keyword, but modifiers at most: `async name(...) {`."""
+    bare: bool = False  # functions have no keyword, but modifiers at most: `async name(...) {`
     shape: str = ""
     """A pattern for a function that has no keyword; its last group is named `shape`. It is the name
     where it is `bare`, else what has a type and a name before a parenthesis."""
-    local: bool = False
-    """Typed functions stand in functions, too."""
-    of_c: bool = False
-    """They stand outside of classes, and have a body. Macros stand for types and functions."""
-    anonymous: bool = False
-    """`new Type() {` and constants of an enum have members."""
-    comments: tuple[str, ...] = ("//",)
-    """Patterns for the beginnings of comments that end with the line."""
+    local: bool = False  # typed functions stand in functions, too
+    of_c: bool = False  # they stand outside of classes, and have a body; macros stand for types
+    anonymous: bool = False  # `new Type() {` and constants of an enum have members
+    comments: tuple[str, ...] = ("//",)  # beginnings of comments that end with the line
     long: tuple[tuple[str, str, str], ...] = (BLOCK,)
     r"""Comments and strings that may go on over lines. Each begins with a pattern, and ends with a
     text, in which \1 is the group of the pattern: `(r"\[(=*+)\[", r"]\1]", "")`. An end within the
     third, a pattern for escapes, does not count."""
-    quotes: str = "\"'"
-    """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
-    here_document: str = ""
-    """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
-    opaque: str = ""
-    """A token in which quotes and other marks mean nothing, such as a regular expression."""
-    above: str = "(?!)"
-    """A pattern for the beginning of further lines that belong to the definition below."""
-    no_body: str = ""
-    """A pattern for a kind and what stands before a brace of it that begins a type or a value."""
-    goes_on: str = ""
-    """A pattern for lines that continue a definition at their own indentation."""
+    quotes: str = "\"'"  # marks around strings, which end with the line unless `long` has them, too
+    here_document: str = ""  # with the groups `word`, the line that ends it, and `indented`
+    opaque: str = ""  # a token in which quotes and other marks mean nothing: a regular expression
+    above: str = "(?!)"  # the beginning of further lines that belong to the definition below
+    no_body: str = ""  # a kind and what stands before a brace of it that begins a type or a value
+    goes_on: str = ""  # lines that continue a definition at their own indentation
 
     @cached_property
     def rule(self) -> Match:
@@ -137,8 +116,8 @@ class Language:
                 if len(q) == 1
             ),
             *(
-                rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
-                for at, mark in enumerate(self.comments)
+                rf"{c}[^\n]*+(?:\n[ \t]*+{c}[^\n]*+)*(?P<c{at}>)"
+                for at, c in enumerate(self.comments)
             ),
             "<<(?P<h>)" * bool(self.here_document),
         ]

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from backstaff.structure.language import BLOCK, ESCAPED, Language
 
-MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
-"""Maximum size of a text that has an outline."""
+MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000  # of a text that has an outline
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
 """Patterns, and texts that they match, each with the name that a rule finds in it."""
 

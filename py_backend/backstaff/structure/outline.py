@@ -12,47 +12,37 @@ from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
-_TEST = re.compile(
+_TEST = re.compile(  # in the lines from a test's first to its name; it has `est`, `F` or `B`
     r"[mfdc(#@[](?:(?<=\bm)od tests?\b|(?<=\bf)unc (?:Test|Benchmark|Fuzz)[A-Z_]|(?<=\bd)ef test_"
     r"|(?<=\bc)lass Test[A-Z]|(?<=\()ert-deftest\b|(?<=#)\[cfg\(test\)|(?<=#)\[(?:\w+::)?test\b"
     r"|(?<=@)(?:Parameterized)?Test\b|(?<=\[)(?:Test|Fact)\b)"
 )
-"""A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
 _JOINTS = re.compile(r"::|[.#/:]|\[[\"']?|[\"']?\]")
 
 
 class Definition(NamedTuple):
-    """A definition. `kind` is the language's own word, or "function". Lines count from 1.
-
-    `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
-    is the name with those around it: `Server.run`. `parent` is the number of the definition around
-    it, or -1. `text` is its own line, without a comment.
-    """
+    """A definition. Lines count from 1."""
 
     name: str
-    kind: str
-    line: int
-    first_line: int
+    kind: str  # the language's own word, or "function"
+    line: int  # the line of the name
+    first_line: int  # the first one of the comments and decorators above it
     last_line: int
     depth: int
-    parent: int
-    qualified: str
-    text: str
+    parent: int  # the number of the definition around it, or -1
+    qualified: str  # the name with those around it: `Server.run`
+    text: str  # its own line, without a comment
     is_test: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a text, in the order of their lines, and the name of its language.
-
-    `comments` has the first and the last line of each run of comments and docstrings. With a
-    `problem` they are not known: `page.js` "took too long".
-    """
+    """The definitions of a text, in the order of their lines, and the name of its language."""
 
     language: str
     definitions: Sequence[Definition]
-    problem: str = ""
-    comments: Sequence[tuple[int, int]] = ()
+    problem: str = ""  # why they are not known: `page.js` "took too long"
+    comments: Sequence[tuple[int, int]] = ()  # the first and the last line of each run of them
 
     def in_comment(self, line: int) -> bool:
         """Return True if `line` is within a comment or a docstring on lines of its own."""

@@ -14,79 +14,64 @@ from backstaff.structure.code import Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.languages import PARENTHESES
 
-STRIDE = 1000
-"""Number of lines between two looks at the clock."""
-MAX_HEAD = 100
-"""Maximum number of lines of the head of a definition."""
-LONGEST_NAME = 50
-"""Number of characters before a brace that are looked at."""
-_HEADS = '\0"{)]>:,=?|&.-<'
-"""Beginnings of lines that go on with a head."""
+STRIDE = 1000  # lines between two looks at the clock
+MAX_HEAD = 100  # lines of the head of a definition, at most
+LONGEST_NAME = 50  # characters before a brace that are looked at
+_HEADS = '\0"{)]>:,=?|&.-<'  # beginnings of lines that go on with a head
 _PLAIN, _EQUALS = r"[^][(){};\n=]*+", r"=(?:(?<=[=!<>]=)|(?<![=!<>]=)(?==))(?!>)"
 _NO_SIGNS = rf"{_PLAIN}(?:(?:\([^][(){{}}\n]*+\)|{_EQUALS}){_PLAIN})*"
 """A part of a head without signs; `(a, b)`, `==` and `<=` are none."""
 _SIGN = r"[][){};\n]|\((?![^][(){}\n]*+\))|=>|=(?<![=!<>]=)(?!=)"
 _FIRST, _NEXT = (matcher(f"{_NO_SIGNS}(?:{begin}{_SIGN})") for begin in (r"\n\s*+\{|", ""))
 """The first sign in a head, which may be a brace below, and the next one."""
-_VALUES = frozenset("type typealias fun def concept".split())
-"""Kinds of definitions that may be a value behind `=`."""
-_PARTS = frozenset(("", "namespace"))
-"""Kinds that have functions as the text has them."""
+_VALUES = frozenset("type typealias fun def concept".split())  # may be a value behind `=`
+_PARTS = frozenset(("", "namespace"))  # kinds that have functions as the text has them
 _HOLDERS = (CONTAINERS | _PARTS, CONTAINERS - _PARTS)
 """Kinds of definitions with functions that no keyword begins; the second where those are `bare`."""
 _TYPES = ("struct", "union", "enum", "class")
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
-_NO_NAMES = frozenset(
+_NO_NAMES = frozenset(  # words that begin a statement, or that stand before a parenthesis
     "if else for foreach while switch case catch return do try finally with throw new await yield"
     " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
     " fixed synchronized assert static_assert defined goto default: print echo require include"
     " async import function".split()
 )
-"""Words that begin a statement, or that stand before a parenthesis."""
+# The most frequent beginnings of lines in functions that define nothing.
 _STATEMENTS = ("if ", "for ", "return ", "await ", "import ", "case ", "try ")
-"""The most frequent beginnings of lines in functions that define nothing."""
-_TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
-"""A type alone on the line above a name."""
+_TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")  # alone above a name
 _OPERATOR = re.compile(r"operator(?<!\woperator)(?!\w)(.*+)")
-_FOREIGN = re.compile(
+_FOREIGN = re.compile(  # signs and words that no function has before its name
     r"[\"'`;/+|!%{\\=\-: ](?:(?<![-: ])|(?<=-)>|(?<=:) "
     r"|(?<= )(?:return|throw|else|new|case|goto|when)\b)"
 )
-"""Signs and words that no function has before its name."""
-_AFTER_MACRO = re.compile(
+_AFTER_MACRO = re.compile(  # behind a macro, `A_B(int) name(`, or a tuple, `(int, int) name(`
     r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
     r"(?:\w[\w:]*+[\s*&]++)*[\w~][\w:~]*+\s*+\("
 )
-"""A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
+# The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`.
 _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
-"""The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
 _ARGUMENTS = re.compile(r"<(?:[^<>]++|<(?:[^<>]++|<[^<>]*+>)*>)*>")
 _CLOSED = re.compile(PARENTHESES)
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """A definition. Lines count from 1; 0 means not yet.
-
-    In a language with brackets its body, if it has one, begins at the place `opened` of the code,
-    and it ends at the place `end`. In others the lines within it are indented more than `indent`.
-    Its `owner` is the type that its own line names, in Go and in Rust.
-    """
+    """A definition. Lines count from 1; 0 means not yet."""
 
     name: str
     kind: str
     line: int
     last: int
     text: str
-    owner: str = ""
+    owner: str = ""  # the type that its own line names, in Go and in Rust
     first: int = 0
-    indent: int = -1
-    opened: int = -1
-    end: int = -1
+    indent: int = -1  # without brackets, the lines within it are indented more
+    opened: int = -1  # with brackets, the place in the code where its body begins, if it has one,
+    end: int = -1  # and the place where it ends
 
 
 class Walk:
-    """A walk over `text`."""
+    """A walk over a text."""
 
     def __init__(self, text: str, language: Language) -> None:
         self.lines, self.language = text.split("\n"), language
@@ -96,8 +81,8 @@ class Walk:
         self.is_attribute = matcher(f"{language.above}|{language.attributes}")
         self.no_body, self.goes_on = matcher(language.no_body), matcher(language.goes_on)
         self.holders = _HOLDERS[language.bare]
-        self.found, self.beyond = list[Block](), 0
-        """Lines above this one belong to a head, and define nothing."""
+        self.found = list[Block]()
+        self.beyond = 0  # lines above this one belong to a head, and define nothing
 
     def run(self, budget: Budget) -> list[Block]:
         """Return the definitions in the order of their lines. Raises as `budget` does."""
