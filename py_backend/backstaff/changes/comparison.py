@@ -54,7 +54,7 @@ class Comparison:
         return any(map(self.tree.base.hides, {path, self.files[path].source} - {"", self.below}))
 
     def _patch(self, path: str, change: Change, new: bytes | None) -> Patch:
-        budget, inside = self.tree.repository.budget, self.tree.inside
+        budget, inside = self.tree.repository.budget, self.tree.repository.inside
         if self._hides(path):
             return Patch(missing="it may hold secrets: a person has to allow it")
         if change is UNDECIDED:
@@ -72,9 +72,8 @@ class Comparison:
                     return Patch(missing=why)
         else:
             return Patch(missing=self._why)
-        if new is None or not change.old.mode:
-            return patch
-        return patches.with_definitions(patch, path, new, budget)
+        is_whole = new is None or not change.old.mode
+        return patch if is_whole else patches.with_definitions(patch, path, new or b"", budget)
 
     def _by_git(self, old: str, new: str) -> bytes:
         """Git's patch of the file; empty if it writes none, or ended at one that it cannot read."""
@@ -123,7 +122,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
     coming = groupby(parts, lambda part: part.partition(b"\n")[0])
-    files = {path: files[path] for path in work_tree.in_order(files)}
+    files = {path: files[path] for path in sorted(files, key=os.fsencode)}
     return Comparison(tree, below, context, files, coming)
 
 
@@ -141,10 +140,9 @@ def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _put_buffers(tree: WorkTree, base: str, files: Changes, buffers: Mapping[str, bytes]) -> None:
     """Put the changes of the texts in `buffers` in place of those of their `files`."""
-    start = f"{'' if base == INDEX else base}:{tree.inside}"
+    start = f"{'' if base == INDEX else base}:{tree.repository.inside}"
     olds = {path: files[path].old if path in files else Side(0, start + path) for path in buffers}
-    known = tree.blobs(old.oid for old in olds.values())
-    attributes = tree.attributes(buffers)
+    known, attributes = tree.blobs(old.oid for old in olds.values()), tree.attributes(buffers)
     for path, data in buffers.items():
         old, its = olds[path], attributes[path]
         if path not in files and old.oid not in known:

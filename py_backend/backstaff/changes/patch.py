@@ -60,7 +60,8 @@ def shows_only(patch: bytes, content: bytes) -> bool:
     lines = _plain(content + b"\n").split(b"\n")  # a carriage return may end it
     for hunk in _AT_HUNK.split(_plain(patch))[1:]:
         body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
-        new, first = [line[1:] for line in body if line[:1] in (b"+", b" ")], _first_line(hunk) - 1
+        new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
+        first = int(hunk.split(b" ", 3)[2].partition(b",")[0]) - 1  # 2 in `@@ -1,2 +3,4 @@`
         if new and new != lines[first : first + len(new)]:
             return False
     return True
@@ -68,11 +69,6 @@ def shows_only(patch: bytes, content: bytes) -> bool:
 
 def _plain(text: bytes) -> bytes:
     return re.sub(rb"\$Id:[^$\n]*\$", b"$Id$", text.replace(b"\r\n", b"\n"))
-
-
-def _first_line(hunk: bytes) -> int:
-    """The number of the first new line of a `hunk`, 0 in a file that is gone."""
-    return int(found[2]) if (found := _HUNK.match(hunk)) else 0
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:
@@ -86,10 +82,11 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
     hunks = []
     for hunk in patch.hunks:
         head, *body = hunk.split(b"\n")
+        first = int(head.split(b" ", 3)[2].partition(b",")[0])
         same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
         follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
         # Lines that are only removed were in the definition of the line before them.
-        around = known.around(_first_line(hunk) + same - (follows[:1] != b"+"))
+        around = known.around(first + same - (follows[:1] != b"+"))
         name = around.qualified.encode("utf-8", "replace")[:80].rstrip() if around else b""
         head = head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name
         hunks.append(b"\n".join((head, *body)))

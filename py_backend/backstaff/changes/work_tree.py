@@ -32,7 +32,6 @@ _BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--",
 # A submodule in the index, of a conflict ours. Git compares none without "H" or "M", as after
 # --skip-worktree.
 _GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
-_MODULES = ".gitmodules"
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
@@ -69,22 +68,12 @@ UNDECIDED = Change("?", Side(), Side(), origin="disk")  # of a file that cannot 
 Changes = dict[str, Change]  # by path from the base, in git's order
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
-    """`paths` in git's order, by their bytes."""
-    return sorted(paths, key=os.fsencode)
-
-
 @dataclass(frozen=True, slots=True)
 class WorkTree:
     """A work tree. The `base` is its top, or the root of the call if the top is above that."""
 
     base: Place
     repository: Repository
-
-    @property
-    def inside(self) -> str:
-        """The path from the top to the base: "" or `a/b/`."""
-        return self.repository.inside
 
     def oid(self, content: bytes, kind: str = "blob") -> str:
         """The hash of git's object with this `content`."""
@@ -95,7 +84,7 @@ class WorkTree:
         """A `path` of git's, from the base. Raises `Unanswered` if no file can have its name."""
         if _ODD.search(f"/{path}/"):
             raise Unanswered("the index or a commit has a name such as '..'")
-        return path.removeprefix(self.inside)
+        return path.removeprefix(self.repository.inside)
 
     def renames(self, *sections: str) -> list[str]:
         """Git's options for renames, each by the first of the `sections` of settings with it."""
@@ -122,11 +111,11 @@ class WorkTree:
     def attributes(self, paths: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The attributes of `paths` that decide how git reads a file."""
         found = dict[str, dict[str, str]]()
-        if given := b"".join(os.fsencode(f"{self.inside}{path}\0") for path in paths):
+        if given := b"".join(os.fsencode(f"{self.repository.inside}{path}\0") for path in paths):
             words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
             parts = iter(self.repository.entries(*words, given=given))
             for path, name, value in zip(parts, parts, parts, strict=True):
-                found.setdefault(path.removeprefix(self.inside), {})[name] = value
+                found.setdefault(path.removeprefix(self.repository.inside), {})[name] = value
         return found
 
     def needs_program(self, attributes: Mapping[str, str]) -> bool:
@@ -224,18 +213,18 @@ def status_of(tree: WorkTree) -> Status:
             old, new = Side(int(facts[2], 8), facts[5]), Side(int(facts[3], 8))
             changed[path] = Change(letters[1], old, new, source, "disk" if new.mode else "")
     changed = decided(tree, changed, untracked_counts=untracked_counts)
-    undecided = in_order(path for path, one in changed.items() if one is UNDECIDED)
+    undecided = sorted((p for p, one in changed.items() if one is UNDECIDED), key=os.fsencode)
     for path in {*rows, *changed} - conflicts:
-        row, change = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED)
-        letter = " " if change is UNDECIDED else change.letter
-        rows[path] = row._replace(letters=row.letters[0] + letter)
-    ordered = [rows[path] for path in in_order(rows) if rows[path].letters.strip()]
+        row, letter = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED).letter
+        rows[path] = row._replace(letters=row.letters[0] + letter.replace("?", " "))
+    ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
     untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
-    ordered += (Row("??", path) for path in in_order(repository.budget.checked(untracked)))
+    checked = repository.budget.checked(untracked)
+    ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
     raw = [os.fsdecode(branch.strip())]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
-        text = " -> ".join(quoted(tree.inside + name, blanks=True) for name in names)
+        text = " -> ".join(quoted(repository.inside + name, blanks=True) for name in names)
         raw.append(f"{letters} {text}")
     return Status("\n".join(raw) + "\n", ordered, undecided)
 
@@ -250,9 +239,8 @@ def decided(
     """
     repository, gitlinks = tree.repository, dict[str, str]()
     if below is not None and repository.has_gitlinks:
-        words = ("ls-files", "-z", "-v", "--stage", *repository.below(below))
-        told = os.fsdecode(repository.ask(*words, sees="files"))
-        gitlinks = {tree.from_base(path): oid for oid, path in _GITLINK.findall(told)}
+        told = repository.ask("ls-files", "-zv", "--stage", *repository.below(below), sees="files")
+        gitlinks = {tree.from_base(path): oid for oid, path in _GITLINK.findall(os.fsdecode(told))}
     ignored = _ignored(tree, {*gitlinks, *(p for p, one in changes.items() if one.is_submodule)})
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
     files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
@@ -278,8 +266,8 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     """
     if not submodules:
         return {}
-    repository, is_there = tree.repository, os.path.lexists(f"{tree.repository.top}/{_MODULES}")
-    file = ("--file", _MODULES) if is_there else ("--blob", f":{_MODULES}")
+    repository, is_there = tree.repository, os.path.lexists(f"{tree.repository.top}/.gitmodules")
+    file = ("--file", ".gitmodules") if is_there else ("--blob", ":.gitmodules")
     words = ("config", "-z", *file, "--get-regexp", r"^submodule\..*\.(path|ignore)$")
     told = repository.ask(*words, sees="files", fine=(0, 1, 3, 128))
     settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]
@@ -288,7 +276,7 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     for key, place in reversed(values.items()):
         ignore = key.endswith(".path") and values.get(f"{key[:-5]}.ignore")
         if ignore and place[:1] != "-":  # else git takes it for an option, and ignores it
-            found[place.rstrip("/").removeprefix(tree.inside)] = ignore
+            found[place.rstrip("/").removeprefix(repository.inside)] = ignore
     return found
 
 

@@ -100,7 +100,8 @@ def _writers(
     if not ref:
         raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
     try:
-        found = blame(tree.repository, ref, (tree.inside + below).rstrip("/"), first, last)
+        whole = (tree.repository.inside + below).rstrip("/")
+        found = blame(tree.repository, ref, whole, first, last)
     except Unanswered as error:
         if isinstance(error.why, NoGit):
             raise
