@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from backstaff.globs.wildcards import ANY, STAR, literal, regex
 
-SECRETS = (
+SECRETS = (  # the globs that hold unless the settings have others
     *(".authinfo*", ".netrc*", "_netrc", ".pgpass", ".my.cnf"),
     # Addresses of remote repositories may hold tokens. `.git/modules/` has those of submodules.
     *(".git-credentials", ".config/git/credentials", ".git/config", ".git/config.worktree"),
@@ -28,7 +28,6 @@ SECRETS = (
     *("*.kdbx", "*.keyring", "*.keychain", "*.keychain-db", "keyrings/"),
     *("!*.pub", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
 )
-"""The globs that hold unless the settings have others."""
 UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")  # matches a glob that is not supported
 
 # The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`.

@@ -120,8 +120,7 @@ def read(path: str, window: Window, context: Context, encoding: str = "") -> Tex
         if had > most:
             problem = f"it has {had} bytes ({show_size(had)}), more than the {most} allowed"
             problem += f"; a person can raise max_file_bytes in [tools.{TABLE}] of the settings"
-            sizes = {"size_bytes": had, "limit_bytes": most}
-            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", problem, **sizes)
+            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", problem, size_bytes=had, limit_bytes=most)
         try:
             found = _read(source, path, window, encoding)
             made = outline(found.text, found.path, context.budget) if found.text else None
