@@ -16,8 +16,8 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -27,7 +27,7 @@ from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import OPEN, Guard
 
-MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096  # of a path; steps count links' components
+MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096  # bytes, links, components (links' too)
 MAX_RETRIES = 64  # times that something is looked at again, because it changed meanwhile
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
@@ -55,22 +55,16 @@ class _Held:
 
 @dataclass(slots=True)
 class Place(_Held):
-    """A file or directory inside the root, held open. Use it as a context manager.
-
-    `path` is absolute and real, and `relative` is the same from the root on, "." for the root.
-    `directory` is the descriptor of the place itself if it is a directory, else of the directory
-    that holds it under `name`. `through_link` says that the last component of the path as it was
-    `given` was a symbolic link.
-    """
+    """A file or directory inside the root, held open. Use it as a context manager."""
 
     root: "Root"
     given: str
-    path: str
-    relative: str
+    path: str  # absolute and real
+    relative: str  # the same from the root on, "." for the root
     name: str
-    directory: int
+    directory: int  # open: the place itself if it is a directory, else the one that holds `name`
     status: os.stat_result
-    through_link: bool
+    through_link: bool  # the last component of the path as it was `given` was a symbolic link
 
     @property
     def kind(self) -> Kind:
@@ -99,14 +93,12 @@ class Place(_Held):
         self._open.append(descriptor)
         return descriptor
 
-    @contextmanager
-    def opened(self) -> Iterator[tuple[int, os.stat_result]]:
+    def opened(self) -> AbstractContextManager[file.Opened]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""
         if self.kind is not Kind.FILE:
             raise errors.NotAFile(self.kind)
         self.root.judge(self.relative, self.given)
-        with file.opened(self.name, self.directory) as found:
-            yield found
+        return file.opened(self.name, self.directory)
 
     def hides(self, path: str) -> bool:
         """Whether the file `path` below this directory may hold secrets: no search reads it."""
@@ -175,18 +167,13 @@ class Root(_Held):
 
 @dataclass(slots=True)
 class _Resolution:
-    """The state of resolving one path.
-
-    `pending` are the components ahead, and `position` are those of the absolute path that is
-    reached. Inside the root, `stack` has a descriptor for the root and one for each directory
-    below it on the way.
-    """
+    """The state of resolving one path."""
 
     root: Root
     text: str
-    stack: list[int]
-    position: list[str]
-    pending: deque[str] = field(default_factory=deque)
+    stack: list[int]  # inside the root: open descriptors of it and of each directory on the way
+    position: list[str]  # the components of the absolute path that is reached
+    pending: deque[str] = field(default_factory=deque)  # the components ahead
     links: int = 0
     retries: int = 0
     must_be_directory: bool = False

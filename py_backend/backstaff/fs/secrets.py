@@ -36,15 +36,11 @@ _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A call may read all files except those that the `globs` match.
-
-    With `approved` a person has allowed it to read such a file: the one at `path`, from the root
-    with all links resolved, or any if that is None. A search leaves them out even then.
-    """
+    """A call may read all files except those that the `globs` match."""
 
     globs: tuple[str, ...] = ()
-    approved: bool = False
-    path: str | None = None
+    approved: bool = False  # a person allowed such a file; a search leaves them out even then
+    path: str | None = None  # that file, from the root with all links resolved; None is any
 
     def hides(self, path: str) -> bool:
         """Whether the file `path`, written from the root, may hold secrets."""

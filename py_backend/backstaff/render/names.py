@@ -95,8 +95,11 @@ def literal(name: str) -> str:
 
 def escaped(match: re.Match[str]) -> str:
     r"""The one character of `match` as JSON escapes, two beyond U+FFFF: `\ud83d\ude00`."""
-    units = match[0].encode("utf-16-be", "surrogatepass").hex(" ", 2)
-    return "".join(f"\\u{unit}" for unit in units.split())
+    code = ord(match[0])
+    if code < 1 << 16:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - (1 << 16), 1 << 10)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def lossy(text: str) -> str:

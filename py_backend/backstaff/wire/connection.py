@@ -141,10 +141,9 @@ class Connection:
             body = self._written(running, self._server.run(call, running.cancelled))
         if len(body) >= MAX_FRAME_BYTES:
             logger.warning("reply of %s has %d bytes", reply.tool, len(body))
-            message = (
-                f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
-                " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
-            )
+            sizes = f"{len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be sent"
+            remedy = "ask for less (a smaller directory, fewer entries, a lower limit)"
+            message = f"The reply has {sizes}; {remedy}"
             too_large = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
             body = self._written(running, failure(reply.tool, too_large))
         return frame(body)
