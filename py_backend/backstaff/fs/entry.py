@@ -47,8 +47,8 @@ def kind_of(status: os.stat_result) -> Kind:
     return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
 
 
+# The kinds that a directory itself tells apart: special files are UNKNOWN.
 GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
-"""The kinds that a directory itself tells apart: special files are UNKNOWN."""
 Named = tuple[str, Kind]  # a name and its kind, one of `GROUPS`
 
 
@@ -134,18 +134,14 @@ RACY_NS, COARSE_NS = 20_000_000, 2_100_000_000
 """Nanoseconds in which a second change could leave the same times: more than a step of the kernel's
 clock, and of a file system that keeps whole seconds, or every other one as FAT does."""
 
+# The times and the identity of a file: with an equal one nothing has changed, as far as dated.
 Stamp = tuple[int, int, int, int, int]
-"""The times and the identity of a file: with an equal one nothing has changed, as far as dated."""
-stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
-    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
-)
+_DATED = ("st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size")
+stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(*_DATED)
 
 
 def stamp_at(path: str, directory: int = -1) -> Stamp | None:
-    """The stamp of `path`, from the open `directory` if it is relative; None if nothing is there.
-
-    A link is followed.
-    """
+    """The stamp of `path`, links followed, below the open `directory` if relative; None if gone."""
     with suppress(OSError):
         return stamp_of(HANDLES.stat(path, directory))
     return None

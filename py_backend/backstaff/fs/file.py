@@ -15,6 +15,8 @@ from backstaff.errors import NotAFile, path_error
 from backstaff.fs.entry import kind_of
 from backstaff.fs.handles import HANDLES
 
+Opened = tuple[int, os.stat_result]  # a descriptor that reads a regular file, and its status
+
 
 class Content(NamedTuple):
     """The first bytes of a file, and its status just before. `whole` says that they are all."""
@@ -50,10 +52,8 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
 
 
 @contextmanager
-def opened(
-    name: str, directory: int, *, follow: bool = False
-) -> Iterator[tuple[int, os.stat_result]]:
-    """Return a descriptor of the regular file `name` in the open `directory`, and its status.
+def opened(name: str, directory: int, *, follow: bool = False) -> Iterator[Opened]:
+    """Open the regular file `name` in the open `directory`.
 
     With `follow` a link counts as its target, wherever that is: never in a directory of a project.
     Raises `PathError`, even if reading fails meanwhile.

@@ -16,28 +16,18 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
-from backstaff.errors import (
-    InvalidPath,
-    NotADirectory,
-    NotAFile,
-    NotFound,
-    OutsideRoot,
-    PathError,
-    Secret,
-    path_error,
-)
+from backstaff import errors
 from backstaff.fs import file
 from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import OPEN, Guard
 
-MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096
-"""Maximum number of bytes of a path, of links on its way, and of its components with theirs."""
+MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096  # bytes, links, components (links' too)
 MAX_RETRIES = 64  # times that something is looked at again, because it changed meanwhile
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
@@ -65,22 +55,16 @@ class _Held:
 
 @dataclass(slots=True)
 class Place(_Held):
-    """A file or directory inside the root, held open. Use it as a context manager.
-
-    `path` is absolute and real, and `relative` is the same from the root on, "." for the root.
-    `directory` is the descriptor of the place itself if it is a directory, else of the directory
-    that holds it under `name`. `through_link` says that the last component of the path as it was
-    `given` was a symbolic link.
-    """
+    """A file or directory inside the root, held open. Use it as a context manager."""
 
     root: "Root"
     given: str
-    path: str
-    relative: str
+    path: str  # absolute and real
+    relative: str  # the same from the root on, "." for the root
     name: str
-    directory: int
+    directory: int  # open: the place itself if it is a directory, else the one that holds `name`
     status: os.stat_result
-    through_link: bool
+    through_link: bool  # the last component of the path as it was `given` was a symbolic link
 
     @property
     def kind(self) -> Kind:
@@ -102,21 +86,19 @@ class Place(_Held):
         try:
             return self.keep_open(HANDLES.reopen_to_list(self.directory))
         except OSError as error:
-            raise path_error(error) from error
+            raise errors.path_error(error) from error
 
     def keep_open(self, descriptor: int) -> int:
         """Return `descriptor`, which the place closes with its own."""
         self._open.append(descriptor)
         return descriptor
 
-    @contextmanager
-    def opened(self) -> Iterator[tuple[int, os.stat_result]]:
+    def opened(self) -> AbstractContextManager[file.Opened]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""
         if self.kind is not Kind.FILE:
-            raise NotAFile(self.kind)
+            raise errors.NotAFile(self.kind)
         self.root.judge(self.relative, self.given)
-        with file.opened(self.name, self.directory) as found:
-            yield found
+        return file.opened(self.name, self.directory)
 
     def hides(self, path: str) -> bool:
         """Whether the file `path` below this directory may hold secrets: no search reads it."""
@@ -159,14 +141,14 @@ class Root(_Held):
             with _Held(resolution.stack):
                 return resolution.run()
         except OSError as error:
-            raise path_error(error) from error
+            raise errors.path_error(error) from error
 
     def directory(self, text: str) -> Place:
         """Find the directory that `text` names, as `resolve` does. Raises `PathError`."""
         place = self.resolve(text)
         if place.kind is not Kind.DIRECTORY:
             with place:
-                raise NotADirectory("it is not a directory", last=True)
+                raise errors.NotADirectory("it is not a directory", last=True)
         return place
 
     def judge(self, relative: str, given: str) -> None:
@@ -176,30 +158,22 @@ class Root(_Held):
             words = self.within(words) or []
         named = os.path.normpath("/".join(words))
         if self.guard.refuses(relative, named):
-            raise Secret(relative, linked=named != relative)
+            raise errors.Secret(relative, linked=named != relative)
 
-    def within(self, components: list[str]) -> list[str] | None:
-        """The `components` of an absolute path below the root; None if the path is outside."""
-        for alias in self._aliases:
-            if components[: len(alias)] == alias:
-                return components[len(alias) :]
-        return None
+    def within(self, names: list[str]) -> list[str] | None:
+        """The `names` of an absolute path from the root on; None if the path is outside."""
+        return next((names[len(one) :] for one in self._aliases if names[: len(one)] == one), None)
 
 
 @dataclass(slots=True)
 class _Resolution:
-    """The state of resolving one path.
-
-    `pending` are the components ahead, and `position` are those of the absolute path that is
-    reached. Inside the root, `stack` has a descriptor for the root and one for each directory
-    below it on the way.
-    """
+    """The state of resolving one path."""
 
     root: Root
     text: str
-    stack: list[int]
-    position: list[str]
-    pending: deque[str] = field(default_factory=deque)
+    stack: list[int]  # inside the root: open descriptors of it and of each directory on the way
+    position: list[str]  # the components of the absolute path that is reached
+    pending: deque[str] = field(default_factory=deque)  # the components ahead
     links: int = 0
     retries: int = 0
     must_be_directory: bool = False
@@ -208,7 +182,7 @@ class _Resolution:
     def run(self) -> Place:
         self._take(self.text)
         if self._is_inside() and self._leads_out(self.pending):
-            raise OutsideRoot(_OUTSIDE)
+            raise errors.OutsideRoot(_OUTSIDE)
         leaf = None
         for _ in range(MAX_STEPS):
             if not self.pending:
@@ -223,23 +197,22 @@ class _Resolution:
             elif name == self.root.components[len(self.position)]:
                 self.position.append(name)
             else:
-                raise OutsideRoot(_OUTSIDE)
+                raise errors.OutsideRoot(_OUTSIDE)
         else:
-            raise PathError("the path has too many components")
+            raise errors.PathError("the path has too many components")
         if not self._is_inside():
-            raise OutsideRoot(_OUTSIDE)
+            raise errors.OutsideRoot(_OUTSIDE)
         if leaf:
             self.position.append(name)
         below = self.position[len(self.root.components) :] or ["."]
-        status = leaf or HANDLES.status(self.stack[-1])
         return Place(
+            status=leaf or HANDLES.status(self.stack[-1]),
             root=self.root,
             given=self.text,
             path="/" + "/".join(self.position),
             relative="/".join(below),
             name=below[-1],
             directory=(descriptor := self.stack.pop()),
-            status=status,
             through_link=self.through_link,
             _open=[descriptor],
         )
@@ -254,7 +227,7 @@ class _Resolution:
     def _take(self, text: str) -> None:
         """Put the components of `text`, an argument or a link's target, before the pending ones."""
         if self.links > MAX_LINKS:
-            raise PathError("too many levels of symbolic links")
+            raise errors.PathError("too many levels of symbolic links")
         self.links += 1  # the argument counts as one, too
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
@@ -291,21 +264,21 @@ class _Resolution:
             # It was one thing when opened and another when looked at: look at it again.
             self.retries += 1
             if self.retries > MAX_RETRIES:
-                raise PathError("it changed while it was looked at")
+                raise errors.PathError("it changed while it was looked at")
             self.pending.appendleft(name)
             return None
         if self.pending or self.must_be_directory:
-            raise NotADirectory("it is not a directory", last=not self.pending)
+            raise errors.NotADirectory("it is not a directory", last=not self.pending)
         return status
 
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
-            return path_error(error)
+            return errors.path_error(error)
         if self._leads_out([name, *self.pending]):
-            return OutsideRoot(_OUTSIDE)
+            return errors.OutsideRoot(_OUTSIDE)
         below = *self.position[len(self.root.components) :], name, *self.pending
         relative = "" if self.must_be_directory or ".." in self.pending else "/".join(below)
-        return NotFound("it does not exist", dangling=self.through_link, relative=relative)
+        return errors.NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
 
 def components(text: str) -> list[str]:
@@ -318,11 +291,11 @@ def _checked(text: str) -> str:
     try:
         name = os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise InvalidPath("the path holds a character that no file name can hold") from error
+        raise errors.InvalidPath("the path holds a character that no file name can hold") from error
     if b"\0" in name:
-        raise InvalidPath("the path holds a NUL character")
+        raise errors.InvalidPath("the path holds a NUL character")
     if len(name) > MAX_PATH_BYTES:
-        raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
+        raise errors.InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
     return os.fsdecode(name)
 
 
@@ -330,19 +303,19 @@ def _open_root(given: str) -> tuple[str, int]:
     """The real path of `given`, and a descriptor of the directory at that path."""
     given = _checked(given)
     if not given.startswith("/"):
-        raise InvalidPath("the project root must be an absolute path")
+        raise errors.InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
         try:
             path = os.path.realpath(given, strict=True)
             descriptor = HANDLES.root(path)
         except FileNotFoundError as error:
-            raise NotFound(f"the project root {given!r} does not exist") from error
+            raise errors.NotFound(f"the project root {given!r} does not exist") from error
         except NotADirectoryError as error:
-            raise NotADirectory(f"the project root {given!r} is not a directory") from error
+            raise errors.NotADirectory(f"the project root {given!r} is not a directory") from error
         except OSError as error:
-            raise path_error(error) from error
+            raise errors.path_error(error) from error
         with suppress(OSError):  # it is still there
             if os.path.samestat(os.stat(path), HANDLES.status(descriptor)):
                 return path, descriptor
         HANDLES.close(descriptor)
-    raise PathError("the project root changed while it was opened")
+    raise errors.PathError("the project root changed while it was opened")

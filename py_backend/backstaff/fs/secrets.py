@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from backstaff.globs.wildcards import ANY, STAR, literal, regex
 
-SECRETS = (
+SECRETS = (  # the globs that hold unless the settings have others
     *(".authinfo*", ".netrc*", "_netrc", ".pgpass", ".my.cnf"),
     # Addresses of remote repositories may hold tokens. `.git/modules/` has those of submodules.
     *(".git-credentials", ".config/git/credentials", ".git/config", ".git/config.worktree"),
@@ -28,7 +28,6 @@ SECRETS = (
     *("*.kdbx", "*.keyring", "*.keychain", "*.keychain-db", "keyrings/"),
     *("!*.pub", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
 )
-"""The globs that hold unless the settings have others."""
 UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")  # matches a glob that is not supported
 
 # The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`.
@@ -37,15 +36,11 @@ _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A call may read all files except those that the `globs` match.
-
-    With `approved` a person has allowed it to read such a file: the one at `path`, from the root
-    with all links resolved, or any if that is None. A search leaves them out even then.
-    """
+    """A call may read all files except those that the `globs` match."""
 
     globs: tuple[str, ...] = ()
-    approved: bool = False
-    path: str | None = None
+    approved: bool = False  # a person allowed such a file; a search leaves them out even then
+    path: str | None = None  # that file, from the root with all links resolved; None is any
 
     def hides(self, path: str) -> bool:
         """Whether the file `path`, written from the root, may hold secrets."""

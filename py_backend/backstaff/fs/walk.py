@@ -57,8 +57,6 @@ class Walk:
         """Read the start. Raises `PathError` when it cannot be read."""
         try:
             self._push(HANDLES.duplicate(self.start), "")
-        except DeadlineExceeded:
-            self.expired = True
         except OSError as error:
             raise path_error(error) from error
         return self
@@ -97,9 +95,6 @@ class Walk:
             return PathError("it is too deep")
         try:
             self._push(HANDLES.enter_to_list(step.name, step.directory), step.path)
-        except DeadlineExceeded:
-            self.expired = True
-            self.__exit__()
         except PathError as error:
             return error
         except OSError as error:  # a network's file system can refuse an open directory, too
@@ -110,6 +105,9 @@ class Walk:
         """Arrange the open `directory`, and keep it open if the walk goes on in it."""
         try:
             entries = self.arrange(directory, path)
+        except DeadlineExceeded:
+            self.expired, entries = True, ()
+            self.__exit__()
         except BaseException:
             HANDLES.close(directory)
             raise

@@ -34,14 +34,13 @@ STATELESS_VERSION = "2026-07-28"
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
 
+Send = Callable[[bytes], None]
 _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "backstaff", "version": __version__}
-_CAPABILITIES: dict[str, object] = {"tools": {}}
 # Clients may keep a server's description, because command line and settings fix it.
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
 _METHODS = ("initialize", "ping", "tools/call", "tools/list")
 _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
-_READS_ONLY = {"readOnlyHint": True}  # clients judge by the other hints only where it is false
 _ALWAYS_LOADED = {"_meta": {"anthropic/alwaysLoad": True}}
 _ON_DISK = "as they are on disk: changes that an editor has not saved yet are not seen"
 _IN_EMACS = "with the user's unsaved changes, unless the answer ends with 'as on disk'"
@@ -69,12 +68,7 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(
-        self,
-        server: Server,
-        tools: Sequence[str],
-        problem: str,
-        send: Callable[[bytes], None],
-        workers: Workers,
+        self, server: Server, tools: Sequence[str], problem: str, send: Send, workers: Workers
     ) -> None:
         """Offer `tools`, ids in the order of `tools/list`, and answer by `send`, a line at once.
 
@@ -162,7 +156,7 @@ class Connection:
             limit=MODEL_TEXT_BYTES,
             how=_IN_EMACS if self._server.is_live() else _ON_DISK,
         )
-        return {"capabilities": _CAPABILITIES, "instructions": instructions}
+        return {"capabilities": {"tools": {}}, "instructions": instructions}
 
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:
@@ -176,7 +170,7 @@ class Connection:
                     "name": name,
                     "description": definition["description"],
                     "inputSchema": definition["schema"],
-                    "annotations": _READS_ONLY,
+                    "annotations": {"readOnlyHint": True},  # only if false do other hints count
                     **(_ALWAYS_LOADED if definition["is_always_loaded"] else {}),
                 }
         self._heard = list(tools)

@@ -29,7 +29,7 @@ _BOMS = (
 _COOKIE = re.compile(rb"coding[:=]\s*[\"']?([-\w.]+)", re.ASCII)
 _AROUND = re.compile("-(unix|dos|mac)$|^(japanese|chinese)-(?!iso)")
 _LATIN = re.compile(r"^iso-latin-(\d+)$")
-_OF_EMACS = {
+_OF_EMACS = {  # names that Python does not know; MIME has Emacs's other names for the same
     "utf-8-with-signature": "utf-8-sig",
     "utf-16le-with-signature": "utf-16",
     "utf-16be-with-signature": "utf-16",
@@ -40,10 +40,8 @@ _OF_EMACS = {
     "cyrillic-koi8": "koi8-r",
     "cyrillic-iso-8bit": "iso8859-5",
 }
-"""Emacs's names that Python does not know. MIME has Emacs's other names for the same."""
 # Codecs for text in which no file is written, or that accept nearly everything.
 _NO_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
-_COMMON_NAMES = {"iso8859-1": "latin-1"}
 
 _WESTERN = ("cp1252", "latin-1")
 _EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
@@ -75,7 +73,7 @@ def codec(name: str) -> str:
     # The attribute of CPython is False for `base64` and the like.
     if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):
         return ""
-    return _COMMON_NAMES.get(found.name, found.name)
+    return "latin-1" if found.name == "iso8859-1" else found.name
 
 
 def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:

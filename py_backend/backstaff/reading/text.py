@@ -30,7 +30,7 @@ TABLE = "read_file"  # the table of the settings, as contract read 5 names it
 PIECE_BYTES = 128 << 10  # bytes that are read at once
 LINE_BYTES = 2_000  # bytes that are kept of a line, except of a window's first
 REVISION_DIGITS = 16  # hex digits of a text's SHA-256 that name its state
-_ENDS = {None: "none", "\n": "lf", "\r\n": "crlf", "\r": "cr"}
+_ENDS: dict[object, str] = {None: "none", "\n": "lf", "\r\n": "crlf", "\r": "cr"}
 SAMPLE_BYTES = 2 << 10  # before and behind an undecodable byte, to find likely encodings
 
 
@@ -62,16 +62,12 @@ class Line:
 
 @dataclass(slots=True)
 class Window:
-    """Keeps `count` lines of a text from the line `start` on.
-
-    The first keeps up to `limit` bytes, because it may be shown alone. With `whole`, the text and
-    its outline are wanted as well, unless it is too large for one.
-    """
+    """Keeps `count` lines of a text from the line `start` on."""
 
     start: int
     count: int
-    limit: int
-    whole: bool = False
+    limit: int  # bytes that are kept of the first, because it may be shown alone
+    whole: bool = False  # the text and its outline are wanted, too, unless it is too large for one
     lines: list[Line] = field(default_factory=list)
 
     def take(self, text: str, first: int, last: int) -> None:
@@ -88,23 +84,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The facts about a whole text, as contract read has them, and the `lines` of the window.
+    """The facts about a whole text, as contract read has them, and the `lines` of the window."""
 
-    `path` starts at the root, and `mtime_ms` is None for a file that is not on the disk. `text` is
-    all of it, and `outline` the outline, if they are wanted and known.
-    """
-
-    path: str
+    path: str  # from the root on
     source: Keyword
-    mtime_ms: int | None
+    mtime_ms: int | None  # None for a file that is not on the disk
     byte_length: int
     line_count: int
     encoding: str
     eol: Keyword
     revision: str
     lines: Sequence[Line]
-    text: str
-    outline: Outline | None = None
+    text: str  # all of it, if it is wanted
+    outline: Outline | None = None  # if it is wanted and known
 
 
 def read(path: str, window: Window, context: Context, encoding: str = "") -> Text:
@@ -120,8 +112,7 @@ def read(path: str, window: Window, context: Context, encoding: str = "") -> Tex
         if had > most:
             problem = f"it has {had} bytes ({show_size(had)}), more than the {most} allowed"
             problem += f"; a person can raise max_file_bytes in [tools.{TABLE}] of the settings"
-            sizes = {"size_bytes": had, "limit_bytes": most}
-            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", problem, **sizes)
+            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", problem, size_bytes=had, limit_bytes=most)
         try:
             found = _read(source, path, window, encoding)
             made = outline(found.text, found.path, context.budget) if found.text else None
@@ -198,9 +189,8 @@ def _read(source: _Source, path: str, window: Window, encoding: str) -> Text:
     start = max(0, offset - SAMPLE_BYTES)
     source.stream.seek(start)
     likely = suggestions(source.stream.read(offset + SAMPLE_BYTES - start) or b"")
-    others = [one for one in failures.items() if not one[0].startswith("utf-8")]
-    tried = "".join(f" nor {name} (byte {at})" for name, at in others)
-    problem = f"its encoding is not known: it is not UTF-8 (byte {offset}){tried}"
+    tried = [f" nor {name} (byte {at})" for name, at in failures.items() if name[:5] != "utf-8"]
+    problem = f"its encoding is not known: it is not UTF-8 (byte {offset}){''.join(tried)}"
     remedy = " or ".join(f'encoding="{name}"' for name in likely)
     problem += f"; call again with encoding, perhaps {remedy}"
     raise _refusal(path, "ENCODING_UNKNOWN", problem, offset=offset, suggestions=likely)
@@ -231,7 +221,6 @@ def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> T
         first, count = count, count + text.count("\n")
         window.take(text, first, count)
         kept += [text] * is_kept
-    ends = whole_ends.newlines  # one end, or several
     return Text(
         path=source.path,
         source=source.origin,
@@ -239,7 +228,7 @@ def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> T
         byte_length=length,
         line_count=0 if is_empty else count,
         encoding=name,
-        eol=Keyword("mixed" if isinstance(ends, tuple) else _ENDS[ends]),
+        eol=Keyword(_ENDS.get(whole_ends.newlines, "mixed")),  # one end, or several
         revision=digest.hexdigest()[:REVISION_DIGITS],
         lines=[] if is_empty else window.lines,
         text="".join(kept),

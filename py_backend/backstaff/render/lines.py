@@ -41,26 +41,19 @@ def cut(head: str, rows: Sequence[str], end: Callable[[int], str], limit: int) -
 
     `end` makes the end from that number. `head` and the end stay whole, whatever their size.
     """
-
-    def text(shown: int) -> str:
-        return "".join((head, *rows[:shown], end(shown)))
-
-    return fit(text, len(rows), map(size, rows), limit)
+    return fit(lambda n: "".join((head, *rows[:n], end(n))), len(rows), map(size, rows), limit)
 
 
-def fit(
-    text: Callable[[int], str], count: int, sizes: Iterable[int], limit: int
-) -> tuple[str, int]:
-    """Return the text with the most rows, up to `count`, in `limit` bytes, and their number.
+def fit(text: Callable[[int], str], most: int, sizes: Iterable[int], limit: int) -> tuple[str, int]:
+    """Return the text with as many rows as fit in `limit` bytes, `most` at most, and their number.
 
     `text` makes the text from a number of rows. `sizes` are the bytes that each row adds to it.
     """
-    whole = text(count)
-    if size(whole) <= limit:
-        return whole, count
+    if size(whole := text(most)) <= limit:
+        return whole, most
     shown = fitting(sizes, limit - size(text(0)))
     # The end is a few bytes longer or shorter than that of the text without any row.
-    while shown + 1 < count and size(text(shown + 1)) <= limit:
+    while shown + 1 < most and size(text(shown + 1)) <= limit:
         shown += 1
     while size(part := text(shown)) > limit and shown:
         shown -= 1

@@ -34,14 +34,12 @@ _HIDDEN = (
     f"|(?![\ufe0f\u200d\t\n\xa0\u2000-\u200a\u202f\u3000])[{_INVISIBLE}]"
 )
 _ESCAPED, _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}]", f"[{_INVISIBLE}']"
-_LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""A surrogate that stands for no undecodable byte of a file name."""
+_LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # for no undecodable byte of a name
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
 """Characters that drive a terminal, or change the direction of the text behind them. Only these
 stand as escapes in the text of a file: an agent that edits it needs all others as they are."""
 MAX_ECHO = 200  # characters of an argument in a message
-_compiled = cache(re.compile)
-"""Compiles at the first use: each of these takes a millisecond, and few answers need one."""
+_compiled = cache(re.compile)  # at the first use: each takes 1 ms, and few answers need one
 
 
 def show(name: str) -> str:
@@ -85,17 +83,14 @@ def prose(text: str) -> str:
 
 def is_plain(name: str) -> bool:
     """Whether `name` can stand bare."""
-    if _PLAIN_ASCII.fullmatch(name):
-        return True
-    if _compiled(_NEEDS_QUOTES).search(name):
-        return False
-    return not unicodedata.category(name[0]).startswith("M")
+    return bool(_PLAIN_ASCII.fullmatch(name)) or not (
+        _compiled(_NEEDS_QUOTES).search(name) or unicodedata.category(name[0]).startswith("M")
+    )
 
 
 def literal(name: str) -> str:
     r"""Return `name` as a JSON string literal with escapes for invisible parts: `"a\u202eb"`."""
-    quoted: str = encode_basestring(name)
-    return _compiled(_ESCAPED).sub(escaped, quoted)
+    return _compiled(_ESCAPED).sub(escaped, encode_basestring(name))
 
 
 def escaped(match: re.Match[str]) -> str:

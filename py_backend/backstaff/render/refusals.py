@@ -8,13 +8,12 @@ Refusals = dict[Fault, str | tuple[str, str]]
 
 A sentence can have `{path}` as it was given, the system's `{error}`, and the words of the caller.
 """
-_GENERAL = {
+_GENERAL = {  # the fault whose sentence stands for one that a contract does not tell apart
     Fault.NOT_DIRECTORY: Fault.MISSING,  # `f/x` does not exist where f is a file
     Fault.DANGLING: Fault.MISSING,
     Fault.DENIED: Fault.OTHER,
     Fault.NOT_FILE: Fault.OTHER,
 }
-"""The fault whose sentence stands for one that a contract does not tell apart."""
 
 
 def _agent_q(noun: str) -> Refusals:
@@ -59,14 +58,13 @@ READ_FILE: Refusals = {
     ),
     Fault.MISSING: (ErrorCode.NOT_FOUND, _MISSING),
 }
-FORGE: Refusals = {
+FORGE: Refusals = {  # the SRD's errors (FR-LD-VAL-08, FR-LD-ERR-02, -03)
     Fault.OUTSIDE: ("SandboxViolation", "path leads outside the sandbox"),
     Fault.NOT_DIRECTORY: ("ExecutionFailed", "path is not a directory"),
     Fault.MISSING: ("ExecutionFailed", "path does not exist"),
     Fault.INVALID: ("BadArgs", "{error}"),
     Fault.OTHER: ("ExecutionFailed", "path cannot be read: {error}"),
 }
-"""The SRD's errors (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
 COMMANDS: Refusals = {
     Fault.OUTSIDE: "{path} is outside the project: if that is meant, write it as an absolute path",
     Fault.NOT_DIRECTORY: "{path} is not a directory",
@@ -77,8 +75,7 @@ COMMANDS: Refusals = {
 
 def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> ToolError:
     """Return the tool's error for `error`, met on the way to `path`, in the words of `refusals`."""
-    other = _GENERAL.get(error.fault, Fault.OTHER)
-    entry = refusals[error.fault if error.fault in refusals else other]
+    entry = refusals.get(error.fault) or refusals[_GENERAL.get(error.fault, Fault.OTHER)]
     code, sentence = (error.code, entry) if isinstance(entry, str) else entry
     message = sentence.format(path=quote(path), error=error.message, **words)
     return ToolError(code, message, **error.details)

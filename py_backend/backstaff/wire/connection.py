@@ -74,8 +74,7 @@ class Connection:
                     self._handle(body)
                 except Unreadable as error:
                     logger.warning("unreadable request: %s", error)
-                    uid = lisp.uid_of(body)
-                    if uid is not None:
+                    if (uid := lisp.uid_of(body)) is not None:
                         self._reply(uid, "return-error", f"backstaff: {error}")
         finally:
             self._send_answers()
@@ -84,8 +83,7 @@ class Connection:
         if len(body) > MAX_REQUEST_BYTES:
             limit = f"{len(body)} bytes, more than the {MAX_REQUEST_BYTES} allowed"
             raise Unreadable(f"the request has {limit}")
-        message = lisp.read(body)
-        match message:
+        match message := lisp.read(body):
             case Message("call", uid, [Symbol(name=method), list() | Nil.NIL as arguments]):
                 self._call(uid, method, arguments if isinstance(arguments, list) else [])
             case Message("methods", uid, []):
@@ -143,10 +141,9 @@ class Connection:
             body = self._written(running, self._server.run(call, running.cancelled))
         if len(body) >= MAX_FRAME_BYTES:
             logger.warning("reply of %s has %d bytes", reply.tool, len(body))
-            message = (
-                f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
-                " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
-            )
+            sizes = f"{len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be sent"
+            remedy = "ask for less (a smaller directory, fewer entries, a lower limit)"
+            message = f"The reply has {sizes}; {remedy}"
             too_large = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
             body = self._written(running, failure(reply.tool, too_large))
         return frame(body)

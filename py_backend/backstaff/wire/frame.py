@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 MAX_FRAME_BYTES = 0xFFFFFF
 HEADER_BYTES = 6
-
 _HEADER = re.compile(rb"[0-9a-fA-F]{6}")
 
 

@@ -165,16 +165,15 @@ class Dialect:
 
     def column(self, values: Sequence[object]) -> Iterable[str]:
         """Write a column by the fastest way for its types."""
-        match set(map(type, values)):
-            case types if types == {str}:
-                return map(self.quote, values)  # type: ignore[arg-type]  # all str
-            case types if types == {int}:
-                return map(str, values)
-            case types if all(issubclass(kind, StrEnum | Keyword | NoneType) for kind in types):
-                words = {value: self.text(value) for value in set(values)}
-                return map(words.__getitem__, values)
-            case _:
-                return map(self.text, values)
+        types = set(map(type, values))
+        if types == {str}:
+            return map(self.quote, values)  # type: ignore[arg-type]  # all str
+        if types == {int}:
+            return map(str, values)
+        if all(issubclass(kind, StrEnum | Keyword | NoneType) for kind in types):
+            words = {value: self.text(value) for value in set(values)}
+            return map(words.__getitem__, values)
+        return map(self.text, values)
 
 
 def _keyword(key: str) -> str:
