@@ -61,32 +61,24 @@ _EXPECTED = {"string": "a string", "boolean": "true or false", "array": "a list 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a tool. An array's items are strings, or objects of the dataclass `items`.
-
-    An omitted argument gets its value from the field `setting` of the tool's settings, or from
-    `default`, or from `absent`. The schema has neither `absent`, which is a default, too, nor
-    `limits` (lowest, highest), which some contracts write in prose. `code` is the contract's error
-    code for a value that does not fit (default: the tool's). `help` is the description where the
-    contract has none. Models do not see a `hidden` parameter, as each word costs tokens in every
-    turn. `form` reads a value of another type in a call's context.
-    """
+    """One parameter of a tool. Its schema has neither `absent`, a default, too, nor `limits`."""
 
     name: str
     type: ParameterType
     description: str = ""
-    help: str = ""
+    help: str = ""  # the description where the contract has none
     required: bool = False
     default: object = None
     minimum: int | None = None
     maximum: int | None = None
-    limits: tuple[int, int] | None = None
+    limits: tuple[int, int] | None = None  # (lowest, highest), in prose in some contracts
     choices: tuple[str, ...] = ()
-    setting: str = ""
+    setting: str = ""  # the field of the settings for an omitted argument, before any default
     absent: object = None
-    code: str = ""
-    hidden: bool = False
-    items: Any = None
-    form: Callable[[object], object] | None = None
+    code: str = ""  # the contract's, for a value that does not fit (default: the tool's)
+    hidden: bool = False  # from models, as each word costs tokens in every turn
+    items: Any = None  # the dataclass of an array's objects; without it they are strings
+    form: Callable[[object], object] | None = None  # reads a value of another type in a context
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of this parameter, keys in the order of the contracts."""
@@ -150,12 +142,9 @@ def parameter_of(one: "Field[Any]") -> Parameter:
     choices, facts = get_args(one.type), one.metadata
     optional = NoneType in choices
     of = choices[0] if choices else one.type
-    if "form" in facts:
-        base = {}
-    elif is_dataclass(of):  # tuple[Class, ...]
+    base = _OF_PYTHON.get(of if optional else one.type, {})
+    if is_dataclass(of) and "form" not in facts:  # tuple[Class, ...]
         base = {"type": ParameterType.ARRAY, "items": of}
-    else:
-        base = _OF_PYTHON[of if optional else one.type]
     required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
     return Parameter(**{"name": one.name, "required": required, **base, **facts})
 
@@ -252,8 +241,7 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
         case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if (
             not isinstance(value, bool) and abs(value) <= float_info.max and value == int(value)
         ):
-            number = int(value)
-            low, high = parameter.bounds()
+            number, (low, high) = int(value), parameter.bounds()
             if (low is None or number >= low) and (high is None or number <= high):
                 return number
             limits = range_text(low, high)
@@ -332,8 +320,7 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
             return key, value
         case [(Symbol() | str()) as key, *values]:
             return key, values or NIL
-        case _:
-            raise _unreadable("the alist has something else where a pair should stand")
+    raise _unreadable("the alist has something else where a pair should stand")
 
 
 def json_object(text: str) -> dict[str, object]:

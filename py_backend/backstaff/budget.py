@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeVar
 from backstaff.errors import Cancelled, DeadlineExceeded
 
 DEFAULT_DEADLINE_MS = 10_000  # of a call, unless its client sets another
-
 Item = TypeVar("Item")
 
 

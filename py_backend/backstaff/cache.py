@@ -10,10 +10,9 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """The values used last, at most `most` together; each counts one more than its size."""
+    """The values used last, at most `most` together; each counts one more than its `size`."""
 
     def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 0) -> None:
-        """Keep values whose `size` together is at most `most`; by default `most` values."""
         self.most, self._size = most, size
         self._values = OrderedDict[Key, Value]()
         self._total, self._lock = 0, Lock()

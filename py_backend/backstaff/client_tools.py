@@ -9,17 +9,17 @@ from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
 from backstaff.result import Keyword
-from backstaff.tool import Result, ResultKind, Tool
+from backstaff.tool import Result, Tool
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
     """Return the tools of the definitions `raw`, a list of plists, by id. Raises `ToolError`.
 
-    For example `(:id "emacs/read_buffer" :description "…" :arguments ((:name "buffer" :type :string
-    :description "…" :required t)))`.
+    For example `(:id "emacs/a" :description "…" :arguments ((:name "b" :type :string …)))`.
     """
     given = [] if raw is None or raw is NIL else raw
-    definitions: Any = checked(_DEFINITIONS, given, "The definitions of a client's tools")
+    parameter = Parameter(name="definitions", type=ParameterType.ARRAY, items=_Definition)
+    definitions: Any = checked(parameter, given, "The definitions of a client's tools")
     return {
         one.id: Tool(
             description=one.description,
@@ -27,7 +27,6 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
             declared=tuple(map(_parameter, one.arguments)),
             # The client does the work, with the checked arguments.
             run=lambda checked, _: Result(text="", data=checked),
-            result_kind=ResultKind.TEXT,
             categories=one.categories,
         )
         for one in definitions
@@ -58,9 +57,6 @@ class _Definition:
     description: str = argument()
     arguments: tuple[_Argument, ...] = argument(absent=())
     categories: tuple[str, ...] = argument(type=ParameterType.ARRAY, form=_keywords, absent=())
-
-
-_DEFINITIONS = Parameter(name="definitions", type=ParameterType.ARRAY, items=_Definition)
 
 
 def _parameter(one: _Argument) -> Parameter:

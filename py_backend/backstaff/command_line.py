@@ -68,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--config", metavar="FILE", help="settings (TOML)")
         command.add_argument("--log-file", metavar="FILE", help="log there and not to stderr")
         command.add_argument("--log-level", choices=LEVELS, default="warning")
-
     tools = add("tools", help="print the definitions of the tools")
     tools.add_argument("--json", action="store_true", help="as JSON")
     add("bundle", help="print what a start on another host needs")
@@ -82,8 +81,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _mcp(options: argparse.Namespace) -> int:
-    from backstaff.mcp.stdio import serve
-
+    serve = import_module("backstaff.mcp.stdio").serve
     kind = Server if options.emacs == "never" else import_module("backstaff.live").LiveServer
     server = _server(options, kind)
     Root(server.root).close()  # reports a missing root at once, not at each call
@@ -105,19 +103,16 @@ def _no_project(root: str) -> str:
         if any(os.path.lexists(os.path.join(above[-1], name)) for name in PROJECT_MARKS):
             return ""
         above.append(os.path.dirname(above[-1]))
-    marks = ", ".join(PROJECT_MARKS)
-    return (
-        f"The root {quote(root)} is in no project (no {marks} between it and your home directory),"
-        " and a model would see all below it;"
-        " start the server in a project, or name the directory: backstaff mcp --root DIR"
-    )
+    reason = f"no {', '.join(PROJECT_MARKS)} between it and your home directory"
+    remedy = "start the server in a project, or name the directory: backstaff mcp --root DIR"
+    problem = f"is in no project ({reason}), and a model would see all below it; {remedy}"
+    return f"The root {quote(root)} {problem}"
 
 
 def _chosen(registry: Registry, names: str | None, client_tools: Sequence[str]) -> list[str]:
     """Return the ids of the tools that `names`, of tools or toolsets, choose. Raises `ToolError`.
 
-    The default has none of the `client_tools`, because Emacs's would add half its size to each turn
-    of a model.
+    The default has no `client_tools`: Emacs's would add half its size to each turn of a model.
     """
     if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
@@ -137,14 +132,13 @@ def _call(options: argparse.Namespace) -> int:
     Root(server.root).close()  # a missing root is a usage error, not an answer of the tool
     tool_id = server.registry.id_of(options.id)  # an unknown tool is one, too
     reply = server.call(tool_id, arguments, {"json": options.format == "json"})
-    text = reply.text
+    text = reply.text.removesuffix("\n")
     if options.format == "json":
         text = reply.json if reply.json is not None else to_json(reply.fields())
     elif options.format == "sexp":
         from backstaff.wire.lisp import PLAIN, write
 
         text = write(reply.fields(), PLAIN).decode()
-    text = text.removesuffix("\n")
     # JSON and Lisp carry odd names as they are, and read the escapes as the same characters.
     print(visible(text) if sys.stdout.isatty() else text)
     for warning in reply.warnings:

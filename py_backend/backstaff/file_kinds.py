@@ -14,47 +14,41 @@ _TEST_FILE = re.compile(
     r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|\.test-d)\.[^/.]+\Z"
 )
 _GENERATED = re.compile(
-    r"(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock|snap|map)$"
-    r"|(^|/)(go\.sum|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|gradle\.lockfile)$"
-    r"|(\.pb|_pb2(_grpc)?|[._-]generated)\.\w+$|(^|/)zz_generated[^/]*$",
-    re.IGNORECASE,
+    r"(?i)(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock"
+    r"|snap|map)$|(^|/)(go\.sum|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml"
+    r"|gradle\.lockfile)$|(\.pb|_pb2(_grpc)?|[._-]generated)\.\w+$|(^|/)zz_generated[^/]*$"
 )
 _DOCUMENT = (
     "agents|claude|contributing|architecture|design|hacking|development|overview|building"
     "|getting_started"
 )
 _READ_FIRST = re.compile(
-    rf"(readme|{_DOCUMENT}|(\.github|docs?)/({_DOCUMENT})|.*/(\.github|docs?)/contributing)"
-    r"(\.(md|rst|txt|org|adoc))?",
-    re.IGNORECASE,
+    rf"(?i)(readme|{_DOCUMENT}|(\.github|docs?)/({_DOCUMENT})|.*/(\.github|docs?)/contributing)"
+    r"(\.(md|rst|txt|org|adoc))?"
 )
 _BUILD = re.compile(
-    r"(.*/)?((pyproject|cargo)\.toml|setup\.(py|cfg)|tox\.ini|noxfile\.py|(package|deno|composer)\.json"
-    r"|go\.(mod|work)|(gnu)?makefile|justfile|cmakelists\.txt|meson\.build|configure\.ac|pom\.xml"
-    r"|gradlew|(build|settings)\.gradle|build\.(gradle\.kts|sbt|zig)|(module|workspace)\.bazel"
-    r"|gemfile|rakefile|mix\.exs|rebar\.config|dune-project|(stack|pubspec)\.yaml|project\.clj"
-    r"|eask|cask|eldev|package\.swift|dockerfile|flake\.nix"
-    r"|[^/]*\.(asd|cabal|sln|csproj|gemspec|rockspec|nimble))",
-    re.IGNORECASE,
+    r"(?i)(.*/)?((pyproject|cargo)\.toml|setup\.(py|cfg)|tox\.ini|noxfile\.py|(package|deno"
+    r"|composer)\.json|go\.(mod|work)|(gnu)?makefile|justfile|cmakelists\.txt|meson\.build"
+    r"|configure\.ac|pom\.xml|gradlew|(build|settings)\.gradle|build\.(gradle\.kts|sbt|zig)|(module"
+    r"|workspace)\.bazel|gemfile|rakefile|mix\.exs|rebar\.config|dune-project|(stack|pubspec)\.yaml"
+    r"|project\.clj|eask|cask|eldev|package\.swift|dockerfile|flake\.nix|[^/]*\.(asd|cabal|sln"
+    r"|csproj|gemspec|rockspec|nimble))"
 )
 _ENTRY = re.compile(
-    r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
-    r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
-    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
-    re.IGNORECASE,
+    r"(?i)(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py"
+    r"|manage\.py|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)"
+    r"|bin/[^./]+|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
+    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)"
 )
 _MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ASIDE = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?|docs_src|demo"
-    r"|playground|vendor|deps|third_party|node_modules|bench|benchmarks?|([\w-]+-)?scripts?"
-    r"|\.[^/]+)/",
-    re.IGNORECASE,
+    r"(?i)(^|/)(tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?"
+    r"|docs_src|demo|playground|vendor|deps|third_party|node_modules|bench|benchmarks?"
+    r"|([\w-]+-)?scripts?|\.[^/]+)/"
 )
 _ALONG = re.compile(
-    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$"
-    r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
-    re.IGNORECASE,
+    r"(?i)^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$|(^|/)(\.?changes"
+    r"|changelogs?|releases?|translations?|locales?)/"
 )
 
 

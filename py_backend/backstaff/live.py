@@ -55,7 +55,6 @@ _REFUSALS = {
     Symbol(":late"): "The user did not answer in time whether {} may run, so it was refused;"
     " ask the user to watch Emacs for the question, then call again",
 }
-
 Value = TypeVar("Value")
 
 
@@ -103,8 +102,7 @@ class Emacs:
             self.connection.connect(path)
             if hasattr(socket, "SO_PEERCRED"):  # on Linux; elsewhere the folder alone protects
                 raw = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-                _process, user, _group = struct.unpack("3i", raw)
-                if user != os.getuid():
+                if struct.unpack("3i", raw)[1] != os.getuid():  # process, user, group
                     raise PermissionError("another user listens")
         except OSError:
             self.connection.close()
@@ -207,7 +205,6 @@ class LiveServer(Server):
     """A server whose tools see the unsaved texts of the user's Emacsen."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
         self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
         self._emacsen = dict[str, Emacs]()
@@ -243,26 +240,22 @@ class LiveServer(Server):
         text = reply.text.removesuffix("\n") + last
         return replace(reply, text=text, warnings=(*reply.warnings, note))
 
-    def _each(
-        self, work: Callable[..., Value], *arguments: object
-    ) -> tuple[list[Value], list[str]]:
+    def _each(self, work: Callable[..., Value], *given: object) -> tuple[list[Value], list[str]]:
         """Do `work` for all Emacsen at once. Return the values, and what is wrong with others."""
         problems, found = list[str](), dict[str, Emacs]()
         with self._lock:
             for path in sockets():
                 try:
-                    known = self._emacsen.get(path)
-                    is_open = known and known.connection.fileno() >= 0
-                    found[path] = known if known and is_open else Emacs(path)
+                    old = self._emacsen.get(path)
+                    found[path] = old if old and old.connection.fileno() >= 0 else Emacs(path)
                 except BlockingIOError:  # it is busy: others wait to be let in
                     problems.append(SILENT)
                 except OSError as error:  # it was killed
                     logger.info("%s: %s", path, error)
             self._emacsen = found
-
         values = list[Value]()
         with ThreadPoolExecutor(MAX_EMACSEN) as threads:
-            for answer in [threads.submit(work, emacs, *arguments) for emacs in found.values()]:
+            for answer in [threads.submit(work, emacs, *given) for emacs in found.values()]:
                 try:
                     values.append(answer.result())
                 except NoAnswer as error:
@@ -271,8 +264,8 @@ class LiveServer(Server):
 
     def _greet(self, emacs: Emacs, until: float) -> Emacs:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
-        ids = (*self.registry.by_id, *CLIENT_TOOLS)
-        names = [[tool_id, self.registry.model_name(tool_id)] for tool_id in ids]
+        name = self.registry.model_name
+        names = [[one, name(one)] for one in (*self.registry.by_id, *CLIENT_TOOLS)]
         facts = (os.path.realpath(self.root), os.getpid(), names, self.settings.policy.secrets)
         hello = _decoded(_Hello, emacs.ask(until, "hello", *facts))
         emacs.tools, emacs.visits = hello.tools, hello.visits

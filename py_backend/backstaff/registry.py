@@ -22,7 +22,6 @@ from backstaff.render.names import MAX_ECHO
 from backstaff.tool import ALWAYS_LOADED, Tool
 
 logger = logging.getLogger(__name__)
-
 AGENT_Q = "agent-q/"  # its tools keep their bare names if another toolset has the same
 
 
@@ -30,7 +29,6 @@ class Registry:
     """All tools, by id, by unambiguous bare name such as `tree`, and by name for models."""
 
     def __init__(self, tools_by_id: Mapping[str, Tool[Any]]) -> None:
-        """Keep the tools by id; the last part of each id is the tool's name."""
         self.by_id = tools_by_id
         names = [tool_id.rpartition("/")[2] for tool_id in tools_by_id]
         self.aliases = {
@@ -84,13 +82,12 @@ class Registry:
                 shown["items"] = {"type": "object"}  # the description names its keys
             shown["description"] = self._named(parameter.described(), tools)
             properties[parameter.name] = shown
-        required = schema(tool.parameters)["required"]
+        required = {"required": names} if (names := schema(tool.parameters)["required"]) else {}
         return {
             "name": self.model_name(tool_id),
             "is_always_loaded": 0 < tool.preset <= ALWAYS_LOADED,
             "description": self._named(tool.description, tools),
-            "schema": {"type": "object", "properties": properties}
-            | ({"required": required} if required else {}),
+            "schema": {"type": "object", "properties": properties} | required,
         }
 
     def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:

@@ -34,17 +34,13 @@ UNKNOWN_ARGUMENT = "Unknown argument ignored: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answer to one call; a failure of the tool is one, too.
-
-    `text` is for a model and never empty. `error` holds code, message and details of a failure.
-    `json` is None unless the context asked for it; `data` is None if it asked for text only.
-    """
+    """The answer to one call; a failure of the tool is one, too."""
 
     tool: str
-    text: str
-    data: Mapping[str, object] | None = None
-    json: str | None = None
-    error: Mapping[str, object] | None = None
+    text: str  # for a model, and never empty
+    data: Mapping[str, object] | None = None  # None if the context asked for text only
+    json: str | None = None  # None unless the context asked for it
+    error: Mapping[str, object] | None = None  # code, message and details of a failure
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     elapsed_ms: int = 0
@@ -72,32 +68,28 @@ def failure(tool: str, error: ToolError) -> Reply:
 class Call:
     """One call with its decoded context; the tool's arguments are still as they came.
 
-    The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
-    the answer is a model's, and names tools as models know them. A `person` typed the call: the
-    policy is for agents. No answer may name a tool that its reader does not have: `offer` has the
-    ids or model's names of those (empty: all). With `approved` somebody has agreed to a call that
-    the policy asks about, and to reading the file `secret` (None: any) although it may hold
-    secrets. The deadline counts from `arrived`, a time of the monotonic clock, because a call can
-    wait for a worker. `client_tool` is the tool if it is the client's own.
+    The keys of the context are the fields that `argument` declares. With `approved` somebody has
+    agreed to a call that the policy asks about, and to reading the file `secret` (None: any) that
+    may hold secrets. With `text_only` or `for_model` a model reads the answer, in its tool names.
     """
 
     tool_id: str
     arguments: object
     warnings: tuple[str, ...]
-    arrived: float
-    client_tool: Tool[Any] | None
+    arrived: float  # by the monotonic clock; the deadline counts from then, before a worker is free
+    client_tool: Tool[Any] | None  # the tool if it is the client's own
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
     deadline_ms: int = argument(integer=True, minimum=1, absent=DEFAULT_DEADLINE_MS)
     approved: bool = argument(absent=False)
     secret: str | None = argument()
-    person: bool = argument(absent=False)
+    person: bool = argument(absent=False)  # typed the call: the policy is for agents
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     for_model: bool = argument(absent=False)
     unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
-    offer: tuple[str, ...] = argument(absent=())
+    offer: tuple[str, ...] = argument(absent=())  # ids or model's names the reader has (empty: all)
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     texts: Mapping[str, UnsavedText]
 
@@ -117,9 +109,8 @@ class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve the tools of `registry` with `settings`; `root` is an absolute path."""
         self.knows_persons = True  # unless clients cannot be trusted to say who typed a call
-        self.registry, self.settings, self.root = registry, settings, root
+        self.registry, self.settings, self.root = registry, settings, root  # an absolute path
         self.texts = UnsavedTexts()
         # Stand-ins for tools, by id, whose definition a worker has to ask for.
         self.elsewhere: Mapping[str, Tool[Any]] = {}
@@ -188,6 +179,7 @@ class Server:
         name = self.registry.model_name(tool_id)
         is_offered = not call.offer or not {tool_id, name}.isdisjoint(call.offer)
         is_denied = not call.person and self.settings.policy.verdict(tool_id) is Verdict.DENY
+        # No answer may name a tool that its reader does not have.
         if tool_id != call.tool_id and (is_denied or not is_offered):
             return ""
         return name if call.is_of_model else tool_id
@@ -204,9 +196,9 @@ class Server:
             if error.code not in (ErrorCode.POLICY_DENIED, ErrorCode.APPROVAL_REQUIRED):
                 # An unknown argument may be the reason.
                 with suppress(ToolError):  # the arguments cannot be read at all
-                    tool = self._tool(call)
-                    note = _note(call, tool, unknown_names(tool.parameters, call.arguments))
-                    reply = replace(reply, text=reply.text + note.rstrip("\n"))
+                    unknown = unknown_names(self._tool(call).parameters, call.arguments)
+                    note = _note(call, self._tool(call), unknown).rstrip("\n")
+                    reply = replace(reply, text=reply.text + note)
         except Exception as error:  # noqa: BLE001  # `unexpected` logs it
             reply = failure(call.tool_id, unexpected(error, f"the tool {call.tool_id} failed"))
         elapsed = round((time.monotonic() - call.arrived) * 1000)
@@ -315,16 +307,12 @@ _SCARCE = (
     "The server has as many files open as the system allows, or too little memory for the call; try"
     " again when other calls have ended, ask for less, or raise the limit (ulimit)"
 )
-# A library in C finds no room, or Python has no memory for an exception.
+# A library in C finds no room at its import, or Python has no memory for an exception.
 _NO_ROOM = re.compile("failed to map segment|without setting an exception")
-_BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
 
 
 def unexpected(error: BaseException, what: str) -> ToolError:
-    """Log that `what` failed by `error`, which no tool handles, and return the client's error.
-
-    It is a bug, or a lack of resources, also in the first import of a module.
-    """
+    """Log that `what` failed by `error`, a bug or want of resources; return the client's error."""
     cause: BaseException | None = error
     while cause:
         in_text = isinstance(cause, ImportError | SystemError) and _NO_ROOM.search(str(cause))
@@ -334,4 +322,5 @@ def unexpected(error: BaseException, what: str) -> ToolError:
             return ToolError(ErrorCode.IO_ERROR, _SCARCE)
         cause = cause.__cause__ or cause.__context__
     logger.error(what, exc_info=error)
-    return ToolError(ErrorCode.INTERNAL, _BUG)
+    message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
+    return ToolError(ErrorCode.INTERNAL, message)

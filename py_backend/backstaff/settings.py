@@ -2,8 +2,7 @@
 
 The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`. A file inside the root
 of a call may be the project's and not the user's: that call uses only its policy, which can only
-forbid. A missing file is fine. Any other file that cannot be read stops the start, because its
-policy would not hold.
+forbid. A missing file is fine. Another that cannot be read stops the start: no policy would hold.
 
 Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
 defaults are those of the tool's settings dataclass. A field's metadata are facts of a `Parameter`,
@@ -91,15 +90,14 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
         # A fifo would wait for a writer.
         with open(path, "rb", opener=lambda *one: os.open(one[0], one[1] | os.O_NONBLOCK)) as file:
             status, problem = os.fstat(file.fileno()), ""
+            danger = "who could change what is allowed"
             if not stat.S_ISREG(status.st_mode):
                 problem = "is not a regular file"
             elif status.st_uid not in (os.getuid(), 0):
-                problem = "belongs to another user, who could change what is allowed"
+                problem = f"belongs to another user, {danger}"
             elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                problem = (
-                    "can be written by other users, who could change what is allowed; take that"
-                    " right away (chmod go-w) and look at what it says"
-                )
+                remedy = "take that right away (chmod go-w) and look at what it says"
+                problem = f"can be written by other users, {danger}; {remedy}"
             elif status.st_size > MAX_FILE_BYTES:
                 problem = f"the file is larger than {MAX_FILE_BYTES} bytes"
             if problem:

@@ -45,21 +45,16 @@ class NoSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The trusted side's part of a call; a model's arguments never get in here.
-
-    `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
-    is the free room of the model's window. With `text_only` nobody reads the data. `named` turns
-    the id of a tool into the name that the reader knows, or "" if the reader does not have it.
-    Tools with `reads_content` get the `unsaved` texts of modified Emacs buffers, and the `codings`
-    of saved ones that are not UTF-8, by `Place.relative`.
-    """
+    """The trusted side's part of a call; a model's arguments never get in here."""
 
     root: Root
     budget: Budget = field(default_factory=Budget)
-    max_output_bytes: int | None = None
-    available_capacity_bytes: int | None = None
-    text_only: bool = False
-    named: Callable[[str], str] = str
+    max_output_bytes: int | None = None  # of the text; None is the tool's own default
+    available_capacity_bytes: int | None = None  # the free room of the model's window
+    text_only: bool = False  # nobody reads the data
+    named: Callable[[str], str] = str  # a tool's id as its reader's name, "" if it has no such tool
+    # For tools with `reads_content`, by `Place.relative`: the texts of modified Emacs buffers, and
+    # the codings of saved ones that are not UTF-8.
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
@@ -80,14 +75,12 @@ class Context:
 class Result:
     """The findings of a tool.
 
-    `text` is for a model and never empty; `data` is the same for programs: mappings with
-    snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
-    contract's JSON output where it differs from `data`.
+    `data` is for programs: snake_case mappings, lists, `Rows`, scalars, StrEnums of closed sets.
     """
 
-    text: str
+    text: str  # for a model, and never empty
     data: Mapping[str, object]
-    output: Mapping[str, object] | None = None
+    output: Mapping[str, object] | None = None  # the contract's JSON where it differs from `data`
     truncated: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -101,9 +94,7 @@ class Tool(Generic[Arguments]):
     """A tool: its definition, word for word from its contract, and its work.
 
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
-    (`argument`), or a dict if they are `declared` here. `settings` is the frozen dataclass of the
-    configuration table `[tools.TABLE]`. `invalid` is the contract's error code for arguments that
-    do not fit. `preset` is the place, from 1 on, among the `ESSENTIAL` tools; 0 is none.
+    (`argument`), or a dict if they are `declared` here.
     """
 
     description: str
@@ -112,25 +103,23 @@ class Tool(Generic[Arguments]):
     result_kind: ResultKind = ResultKind.TEXT
     categories: tuple[str, ...] = ()
     reads_content: bool = False
-    preset: int = 0
+    preset: int = 0  # the place, from 1 on, among the `ESSENTIAL` tools; 0 is none
     allow_truncation: bool = True
-    invalid: str = ErrorCode.INVALID_ARGUMENT
-    settings: Callable[..., Any] = NoSettings
+    invalid: str = ErrorCode.INVALID_ARGUMENT  # the contract's code for arguments that do not fit
+    settings: Callable[..., Any] = NoSettings  # the frozen dataclass of the table `[tools.TABLE]`
     table: str = ""
     declared: tuple[Parameter, ...] | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, in the order in which they are declared."""
-        if self.declared is not None:
-            return self.declared
-        return parameters_of(self.arguments)  # type: ignore[arg-type]  # classes are hashable
+        own = self.declared
+        return parameters_of(self.arguments) if own is None else own  # type: ignore[arg-type]  # classes are hashable
 
     def definition(self, tool_id: str) -> dict[str, object]:
         """Return the part of `describe` about this tool, with snake_case keys."""
         toolset, _, name = tool_id.partition("/")
         parameters = schema(self.parameters)
-        essential = (ESSENTIAL,) * bool(self.preset)
         # Adapters that call by position want a list, with each type as a keyword, and with limits
         # and a description where the contract's schema has none.
         arguments = []
@@ -152,7 +141,7 @@ class Tool(Generic[Arguments]):
             "schema_json": to_json(parameters),
             "required": parameters["required"],
             "arguments": arguments,
-            "categories": [Keyword(word) for word in (*essential, *self.categories)],
+            "categories": [*map(Keyword, (ESSENTIAL,) * bool(self.preset) + self.categories)],
             # The same for every tool, as this server only reads.
             "safety_level": Keyword("safe"),
             "side_effecting": False,

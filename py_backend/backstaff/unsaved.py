@@ -21,7 +21,6 @@ from backstaff.render.names import quote
 MAX_CALL_BYTES = 4 << 20  # of all texts of one call together, sent now or before
 MAX_KEPT_BYTES = 16 << 20  # of all texts that a server keeps
 MAX_BEGUN = 4  # unfinished texts, each of up to `MAX_CALL_BYTES`
-
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 

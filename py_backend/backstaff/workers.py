@@ -35,39 +35,32 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RunningCall:
-    """A call for a worker, which is answered once: by its worker or by the watcher.
+    """A call for a worker, which is answered once: by its worker or by the watcher."""
 
-    `uid` is the client's name for it. `encode` makes a reply a whole message, which `send` sends.
-    The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, which was
-    `cpu_s` seconds at the last check. Since the check before, the thread `computes` or `hangs`, in
-    a system call that may never return; as far as is known it does both. An `abandoned` call is
-    overdue, and still runs.
-    """
-
-    uid: int | str
+    uid: int | str  # the client's name for it
     call: Call
     server: Server
-    encode: "Callable[[RunningCall, Reply], bytes]"
+    encode: "Callable[[RunningCall, Reply], bytes]"  # makes a reply the whole message to `send`
     send: Callable[[bytes], None]
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: threading.Lock = field(default_factory=threading.Lock)
-    due: float = inf
-    cpu_clock: int | None = None
-    cpu_s: float = 0.0
+    due: float = inf  # when its time is up
+    cpu_clock: int | None = None  # measures the processor time of its thread
+    cpu_s: float = 0.0  # of that time at the last check
+    # What the thread did between the last two checks: as far as is known it does both.
     computes: bool = True
-    hangs: bool = True
-    abandoned: bool = False
+    hangs: bool = True  # in a system call that may never return
+    abandoned: bool = False  # it is overdue, and still runs
 
     def run(self) -> None:
         """Run the call, again each time that a person has said yes to it, and answer."""
-        reply = self.server.run(self.call, self.cancelled)
         while True:
+            reply = self.server.run(self.call, self.cancelled)
             self.due = inf  # a person, or a client that reads slowly, may take longer than the call
             approved = self.server.approved(self.call, reply, self.cancelled)
             if isinstance(approved, Reply):
                 break
             self.call, self.due = approved, time.monotonic() + approved.deadline_ms / 1000
-            reply = self.server.run(approved, self.cancelled)
         self.answer(approved)
 
     def fail(self, error: ToolError) -> None:
@@ -101,8 +94,7 @@ class Workers:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start with no thread. `clock` returns seconds and never goes back."""
-        self._clock = clock
+        self._clock = clock  # it returns seconds and never goes back
         self._changed = threading.Condition()  # held while the calls change
         self._waiting: list[RunningCall] = []
         self._running: set[RunningCall] = set()
@@ -120,7 +112,7 @@ class Workers:
         if self.stuck() >= MAX_STUCK:
             run.fail(_SATURATED)
         elif len(self._waiting) >= MAX_WAITING:
-            run.fail(_MANY_WAIT)
+            run.fail(_FULL)
         else:
             with self._changed:
                 run.due = self._clock() + run.call.deadline_ms / 1000
@@ -231,14 +223,11 @@ _SATURATED = ToolError(
     " start a new one (in Emacs the next call does)",
     server_stuck=True,
 )
-_MANY_WAIT = ToolError(
-    ErrorCode.BUSY, "Too many calls are waiting; try again when some are answered"
-)
+_FULL = ToolError(ErrorCode.BUSY, "Too many calls are waiting; try again when some are answered")
 
 
 def _late(run: RunningCall) -> ToolError:
-    message = (
-        f"The call waited {run.call.deadline_ms} ms behind other calls, and then its time was up;"
-        " make fewer calls at once, or allow it more time"
-    )
-    return Cancelled() if run.cancelled.is_set() else DeadlineExceeded(message)
+    waited = f"waited {run.call.deadline_ms} ms behind other calls, and then its time was up"
+    remedy = "make fewer calls at once, or allow it more time"
+    late = DeadlineExceeded(f"The call {waited}; {remedy}")
+    return Cancelled() if run.cancelled.is_set() else late

@@ -1,8 +1,7 @@
 """Collects the parts of a start on another host: the program for its command line, the payload.
 
 The payload holds the sources of the package and of the libraries that it imports. Its bytes depend
-on nothing else, so a host that keeps them gets them only once. To compile them takes 20 ms of a
-start.
+on nothing else, so a host that keeps them gets them only once. Compiling takes 20 ms of a start.
 """
 
 import ast

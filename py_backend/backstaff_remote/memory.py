@@ -28,9 +28,8 @@ class MemoryFinder:
     """Finds the modules of one directory of a payload, as the import system wants."""
 
     def __init__(self, folder: str) -> None:
-        """Look in `folder`. Raises ImportError if the payload has no such directory."""
         if not f"{folder}/".startswith(f"{FOLDER}/"):
-            raise ImportError(folder)
+            raise ImportError(folder)  # the payload has no such directory
         self._folder = folder
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:

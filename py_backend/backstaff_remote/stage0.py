@@ -3,7 +3,6 @@
 It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE SHA
 SIZE SETTINGS`, so it is small, and so plain that a Python that is too old can run it and say so.
 SHA and SIZE describe the payload; SETTINGS is the size of the settings that follow READY.
-
 It prints lines `BS-WORD:ECNON:TEXT`, with the nonce reversed: neither the output of a login shell
 nor an echoed command line can look like one. NEED asks for the payload of the named hash on stdin,
 FAIL says why there will be no server; READY comes from the payload.
