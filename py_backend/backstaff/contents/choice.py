@@ -1,7 +1,7 @@
 """Which files of a project a search of their contents looks at."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse
 
@@ -20,14 +20,11 @@ MAX_KEPT = 250_000  # files in all choices that are kept; 125,000 take 13 MB
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that keep files out: `excluded` names in their paths, globs, and being a test.
-
-    `exclude` matches a path after `prefix`, and `include` one after `include_prefix`.
-    """
+    """The rules that keep files out: `excluded` names in their paths, globs, and being a test."""
 
     excluded: frozenset[str]
-    prefix: str
-    include_prefix: str
+    prefix: str  # stands before a path that `exclude` matches
+    include_prefix: str  # before one that `include` matches
     include: Globs | None
     exclude: Globs | None
     exclude_tests: bool = False
@@ -35,14 +32,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The files to search, in their order, and those that are left out.
-
-    `by_name` counts files that a name keeps out, by the path that ends with it: that of a
-    directory, such as `src/build/`, or of the file itself.
-    """
+    """The files to search, in their order, and those that are left out."""
 
     files: Sequence[str]
-    by_name: Counter[str]
+    by_name: Counter[str]  # how many a name keeps out, by the path up to it, as `src/build/`
     by_exclude: Sequence[str]
     by_include: Sequence[str]
     tests: Sequence[str]
@@ -84,16 +77,17 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
                 excluded.add(path)
         out = _matching(rules.exclude, rules.prefix, files, budget)
         out.update(one for one in files if one.rpartition("/")[0] in excluded)
-        files, by_exclude = _parted(files, out.__contains__)
+        by_exclude = [one for one in files if one in out]
+        files = [one for one in files if one not in out]
     if rules.include:
         every = [*files, *chain.from_iterable(named.values())]
         included = _matching(rules.include, rules.include_prefix, every, budget)
-        by_include, _ = _parted(every, included.__contains__)
+        by_include = [one for one in every if one not in included]
         files = [one for one in files if one in included]
         named = {name: [one for one in paths if one in included] for name, paths in named.items()}
     by_name = +Counter({name: len(paths) for name, paths in named.items()})
     if rules.exclude_tests:
-        files, tests = _parted(files, is_test_file)
+        files, tests = [*filterfalse(is_test_file, files)], [*filter(is_test_file, files)]
     # Code points and UTF-16 units have one order, unless a character takes two units.
     two_units = any(max(one) > "\uffff" for one in files if not one.isascii())
     ordered = budget.ordered(files, in_order if two_units else str)
@@ -102,10 +96,6 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
 
 def _matching(globs: Globs, prefix: str, paths: Sequence[str], budget: Budget) -> set[str]:
     return {paths[at] for at in globs.files([prefix + one for one in paths], budget)}
-
-
-def _parted(paths: Sequence[str], is_out: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    return [*filterfalse(is_out, paths)], [*filter(is_out, paths)]
 
 
 _KEPT: LRUCache[tuple[int, Rules, tuple[str, ...]], tuple[Sequence[str], Choice]] = LRUCache(

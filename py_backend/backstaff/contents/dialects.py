@@ -38,11 +38,8 @@ def translated(pattern: str) -> str:
                 raise BadRegexp(f"there is no character {found[0]}", found.start())
             return f"\\U{int(code, 16):08X}"
         if found["property"]:
-            raise BadRegexp(
-                rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
-                r" \w for either",
-                found.start(),
-            )
+            remedy = r"write [^\W\d_] for a letter, \d for a digit, \w for either"
+            raise BadRegexp(f"Python has no {found[0]}: {remedy}", found.start())
         return found[0]
 
     return _JAVASCRIPT.sub(python, pattern)

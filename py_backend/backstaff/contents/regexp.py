@@ -28,15 +28,13 @@ if TYPE_CHECKING:  # they take long to load, and most servers never search
     import socket
     import subprocess
 
-PROGRAM = (  # the modules that a process runs: each imports only those before it
-    *("backstaff.errors", "backstaff.budget", "backstaff.globs.wildcards"),
-    *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
-    *("backstaff.fs.contents", "backstaff.contents.requirements"),
-    *("backstaff.structure.language", "backstaff.structure.languages"),
-    *("backstaff.structure.code", "backstaff.structure.walker"),
-    *("backstaff.structure.headings", "backstaff.structure.outline"),
-    "backstaff.contents.regexp_worker",
-)
+_MODULES = """
+errors budget globs.wildcards fs.secrets fs.handles fs.entry fs.file fs.contents
+contents.requirements structure.language structure.languages structure.code structure.walker
+structure.headings structure.outline contents.regexp_worker
+"""
+# The modules that a process runs: each imports only those before it.
+PROGRAM = tuple(f"backstaff.{name}" for name in _MODULES.split())
 # Processes that search for one call, and that wait for the next one: on two busy cores a pattern is
 # compiled in .2 ms by one that waits, and in 70 ms by a new one.
 PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
@@ -70,7 +68,7 @@ class Asked:
     """A job for files from the number `first` on, of which a process has sent the `answers`."""
 
     job: Job
-    directory: int
+    directory: int  # its descriptor, or -1 if the texts are in the job
     first: int = 0
     answers: deque[tuple[str, Any] | ToolError | BadRegexp] = field(default_factory=deque)
     is_sent: bool = False
@@ -194,17 +192,14 @@ class _Worker:
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
         mode = f"utf8={sys.flags.utf8_mode}"  # it has to spell paths as we do
-        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", mode]
         code, own = _code(), None
+        args = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", mode]
+        args += ["-c", _START % (len(code), len(code))]
         try:
             own, its = socket.socketpair()
             with its:
                 process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                    [*command, "-c", _START % (len(code), len(code))],
-                    stdin=its.fileno(),
-                    stdout=its.fileno(),
-                    cwd="/",
-                    start_new_session=True,
+                    args, stdin=its.fileno(), stdout=its.fileno(), cwd="/", start_new_session=True
                 )
         except OSError as error:
             if own:
@@ -226,8 +221,7 @@ class _Worker:
         data = len(packed).to_bytes(4) + packed
         self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            has_directory = asked.directory >= 0  # else the texts are in the job
-            sent = has_directory and socket.send_fds(self.socket, [data], [asked.directory])
+            sent = asked.directory >= 0 and socket.send_fds(self.socket, [data], [asked.directory])
             self.socket.sendall(data[sent:])
 
     def receive(self) -> None:

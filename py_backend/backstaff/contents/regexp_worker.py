@@ -67,23 +67,20 @@ class Job(NamedTuple):
     """Files to search for the first of `patterns`, if there is any, and for `words`.
 
     A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
-    without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
-    two; `secrets`, a guard's globs, look at them with `prefix` in front. `texts` take the place of
-    files. `output` is as in `found_in`; a path not in `windows` has `window`. The job ends after
-    `most` files with matches, unless that is 0. If `with_text`, these have their text in an answer.
+    without regard to the case of ASCII.
     """
 
     patterns: Sequence[Pattern]
-    paths: str = ""
-    prefix: str = ""
-    secrets: tuple[str, ...] = ()
-    texts: Mapping[str, bytes | str] = {}
+    paths: str = ""  # relative to the directory, with a NUL between two
+    prefix: str = ""  # stands in front of the paths that `secrets` look at
+    secrets: tuple[str, ...] = ()  # a guard's globs
+    texts: Mapping[str, bytes | str] = {}  # take the place of files
     words: Sequence[Sequence[bytes]] = ()
-    output: str = "files"
-    window: tuple[int, int] = (0, 0)
+    output: str = "files"  # as in `found_in`
+    window: tuple[int, int] = (0, 0)  # of a path that is not in `windows`
     windows: Mapping[str, tuple[int, int]] = {}
-    most: int = 0
-    with_text: bool = False
+    most: int = 0  # files with matches after which the job ends, unless that is 0
+    with_text: bool = False  # whether these have their text in an answer
 
 
 def judged(data: bytes, *codings: str) -> bytes | str:
@@ -117,12 +114,11 @@ class Search:
             self._run = re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
-            # A part without the letters that are not ASCII in another case is in any text.
+            # Letters beyond ASCII are i, s or k in another case: a part without is in any text.
             parts = [max(re.split("[iks]", one), key=len) for one in literals]
             literals = parts if min(map(len, parts), default=0) >= SHORTEST_PART else literals
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
-        folded = self.ignore_case and any(not set("iks").isdisjoint(one) for one in literals)
-        self._has_folded = folded  # letters beyond ASCII are i, s or k in another case
+        self._has_folded = self.ignore_case and not set("iks").isdisjoint("".join(literals))
 
     def likely(self, text: bytes, ends: Sequence[int]) -> Sequence[int]:
         """Return the numbers of the parts of `text` that can match; they end at `ends`."""
@@ -188,10 +184,7 @@ def finder(text: bytes, literal: bytes) -> Callable[[int], int]:
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
     """Return the match from `start` to `end` in `line`, with the part of the line around it."""
-    left = 0
-    if len(line) > WIDTH:
-        left = max(0, min(start - (WIDTH - (end - start)) // 2, len(line) - WIDTH))
-        left = min(left, start)
+    left = max(0, min(start, start - (WIDTH - (end - start)) // 2, len(line) - WIDTH))
     units = start if line.isascii() else len(line[:start].encode("utf-16-le")) // 2
     return number, start, end, left, len(line), line[left : left + WIDTH], units
 

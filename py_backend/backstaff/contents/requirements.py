@@ -56,9 +56,7 @@ def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
             yield from runs(value[3])
 
 
-def _pieces(
-    parts: Iterable[Part], kinds: Sequence[object]
-) -> Iterator[tuple[list[Part], object, Any]]:
+def _pieces(parts: Iterable[Part], kinds: Sequence[Any]) -> Iterator[tuple[list[Part], Any, Any]]:
     """Yield each run of adjacent parts of these `kinds`, and the part behind it or None."""
     run = list[Part]()
     for kind, value in parts:
@@ -86,7 +84,9 @@ def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:
         shares = [1.0 if ord(" ") in codes else len(codes) / 128 for codes in classes]
         first = shares.index(min(shares))
         if (share := prod(shares[first:])) < least:
-            best, least = b"".join(map(_expression, classes[first:])), share
+            ascii_only = (b"".join(rb"\x%02x" % code for code in one) for one in classes[first:])
+            best = b"".join(rb"[%s\xc2-\xf4][\x80-\xbf]*" % codes for codes in ascii_only)
+            least = share
     return best
 
 
@@ -96,8 +96,3 @@ def _ascii(kind: object, value: Any, flags: int) -> list[int]:  # noqa: ANN401 -
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
     return [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
-
-
-def _expression(codes: Sequence[int]) -> bytes:
-    """Return a pattern for one of these characters, or for any that is not ASCII, in UTF-8."""
-    return rb"[%s\xc2-\xf4][\x80-\xbf]*" % b"".join(rb"\x%02x" % code for code in codes)

@@ -19,19 +19,15 @@ MANY_FILES = 256  # files from which on several processes search
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A file in which something is found: a matcher's answer.
-
-    `count` is the number of all matches, and `matches` are those of the job's window. `text` is
-    there if the job asks for it. A page shows `matches` and only counts the `folded` ones.
-    """
+    """A file in which something is found: a matcher's answer."""
 
     path: str
-    count: int
-    matches: Sequence[Match] = ()
-    text: bytes = b""
+    count: int  # of all matches
+    matches: Sequence[Match] = ()  # those of the job's window
+    text: bytes = b""  # if the job asks for it
     words: Sequence[int] = ()
     size_bytes: int = 0
-    folded: int = 0
+    folded: int = 0  # matches that a page only counts
 
 
 @dataclass(slots=True)
@@ -40,10 +36,8 @@ class Scan:
 
     The job's first pattern is searched for, and until that is found its others: `likely` gets the
     numbers of files that can match one of these. Before files are sent, `confirm` gets the number
-    of them all, because the files may come from an older look at the disk. The first `looked_at`
-    files are searched, and `unread` has the numbers of those that are no text, with the reason.
-    While a process works on a file, `waits_for` counts the files up to that one; 0 is none. The
-    caller probably wants no more than `most` matches, so no more files are sent than for these.
+    of them all, because the files may come from an older look at the disk. The caller probably
+    wants no more than `most` matches, so no more files are sent than for these.
     """
 
     files: Sequence[str]
@@ -51,10 +45,10 @@ class Scan:
     contents: Contents
     most: float = inf
     confirm: Callable[[int], None] = lambda _: None
-    looked_at: int = 0
-    unread: dict[int, Unread] = field(default_factory=dict)
+    looked_at: int = 0  # so many files, the first, are searched
+    unread: dict[int, Unread] = field(default_factory=dict)  # why those numbers are no text
     likely: set[int] = field(default_factory=set)
-    waits_for: int = 0
+    waits_for: int = 0  # the files up to that on which a process works, or 0
     matches: int = 0  # in the hits so far
 
     def hits(self, matchers: Matchers) -> Iterator[Hits]:
@@ -122,5 +116,4 @@ class Scan:
 
     def unread_files(self) -> list[tuple[str, Unread]]:
         """The files that were looked at and are no text, each with the reason."""
-        unread = self.unread.items()
-        return [(self.files[number], why) for number, why in unread if number < self.looked_at]
+        return [(self.files[at], why) for at, why in self.unread.items() if at < self.looked_at]

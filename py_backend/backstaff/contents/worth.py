@@ -70,13 +70,11 @@ def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[st
     }
 
 
-def by_words(
-    question: Question, found: Sequence[Hits], weight: Mapping[str, float]
-) -> list[Worthy]:
+def by_words(question: Question, hits: Sequence[Hits], weight: Mapping[str, float]) -> list[Worthy]:
     """Return the files with their worth, in their order, without their definitions."""
-    usual = sum(one.size_bytes for one in found) / max(1, len(found)) or 1.0
+    usual = sum(one.size_bytes for one in hits) / max(1, len(hits)) or 1.0
     worthy = list[Worthy]()
-    for one in found:
+    for one in hits:
         length = 1 - LENGTH_SHARE + LENGTH_SHARE * one.size_bytes / usual
         score = _of_name(one.path, question, weight)
         for word, count in zip(question.words, one.words, strict=True):

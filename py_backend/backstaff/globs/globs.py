@@ -40,15 +40,11 @@ class BadGlob(ValueError):
 
 
 class Plain(NamedTuple):
-    """A pattern without braces, to be matched against a path and a slash.
-
-    `literal` stands in each path that matches, and `name_literal` in its last name, unless a
-    directory above that name matches, too.
-    """
+    """A pattern without braces, to be matched against a path and a slash."""
 
     regex: re.Pattern[str]
-    literal: str
-    name_literal: str
+    literal: str  # stands in each path that matches
+    name_literal: str  # in its last name, unless a directory above that matches, too
 
 
 @lru_cache(maxsize=16)  # each can take 600 kB
@@ -114,9 +110,8 @@ class Globs:
         for pattern in self._patterns:
             matches, literal = pattern.regex.match, pattern.literal
             budget.check()
-            tried = [(number, path) for number, path in enumerate(paths) if literal in path]
-            checked = budget.checked(tried, STRIDE)
-            found.update([number for number, path in checked if matches(path)])
+            tried = [(at, path) for at, path in enumerate(paths) if literal in path]
+            found.update([at for at, path in budget.checked(tried, STRIDE) if matches(path)])
         return sorted(found)
 
 

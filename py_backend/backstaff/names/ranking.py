@@ -109,17 +109,14 @@ class Ranking:
         return kind, badness, -heat, len(self.paths[at]), at
 
     def _initials(self, at: int) -> Key | None:
-        """The key of a path of which the only word is initials, as `rfwi` of `read_from_wire.py`.
-
-        A character that follows at once is taken first.
-        """
+        """The key of a path whose only word is initials, as `rfwi` of `read_from_wire.py`."""
         path, word = self.paths[at], self.words[0]
         if not subsequence(word).match(name_of(path)):
             return None
         begins, most = _words_of_name(path, self._starts(at))
         place, left = begins[0] - 1 if most else 0, set(begins[:most])
         for character in word:
-            if path.startswith(character, place + 1):
+            if path.startswith(character, place + 1):  # one that follows at once is taken first
                 place += 1
             else:
                 later = (one for one in begins if one > place and path[one] == character)

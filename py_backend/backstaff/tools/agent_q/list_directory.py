@@ -25,22 +25,19 @@ from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool
 READING_SHARE = 0.6  # of the time for names, and then for statuses; the rest is for ordering
 FACTS = {"size": entry.SIZE, "modified": entry.MODIFIED_NS}  # by `sort_by`, except for "name"
 MINIMUM_NAME_COLUMN = 19
-MAX_OUTPUT_BYTES = 15 << 20  # that can be set: a frame holds 16 MiB
 
 Entry = tuple[str, entry.Facts | None]  # a name, and its facts if the system tells them
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`[tools."agent-q/list_directory"]`; `max_output_bytes` bounds the text.
+    """`[tools."agent-q/list_directory"]`; `max_output_bytes` bounds the text: a frame holds 16 MiB.
 
     `header` "absolute" is the path in the contract's usage examples, "relative" in its first.
     """
 
     header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
-    max_output_bytes: int = field(
-        default=DEFAULT_TEXT_BYTES, metadata={"limits": (256, MAX_OUTPUT_BYTES)}
-    )
+    max_output_bytes: int = field(default=DEFAULT_TEXT_BYTES, metadata={"limits": (256, 15 << 20)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +95,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         shown = labels[inner:count]
         wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label in shown)])
         rows = [f"[DIR]  {label}/\n" for label in labels[: min(inner, count)]]
-        rows += [
-            f"[FILE] {label.ljust(wide)}({of})\n" for label, of in zip(shown, told, strict=False)
-        ]
+        rows += [f"[FILE] {one.ljust(wide)}({of})\n" for one, of in zip(shown, told, strict=False)]
         return "".join((head, *rows, end(count)))
 
     def growth() -> Iterator[int]:
@@ -134,18 +129,15 @@ def _rows(entries: Sequence[Entry], inner: int, directory: int) -> Rows:
     kinds = entry.kinds_of([facts for _, facts in entries])
     links = [kind is entry.Kind.SYMLINK for kind in kinds]
     both = zip(entries, links, strict=True)
-    return Rows(
-        {
-            "name": [name for name, _ in entries],
-            "type": [Keyword("directory" if n < inner else "file") for n in range(len(entries))],
-            "size": [facts and facts[entry.SIZE] for _, facts in entries],
-            "modified": [facts and facts[entry.MODIFIED_NS] // 10**9 for _, facts in entries],
-            "kind": kinds,
-            "target": [
-                entry.link_target(one[0], directory) if link else None for one, link in both
-            ],
-        }
-    )
+    columns: dict[str, Sequence[object]] = {
+        "name": [name for name, _ in entries],
+        "type": [Keyword("directory" if n < inner else "file") for n in range(len(entries))],
+        "size": [facts and facts[entry.SIZE] for _, facts in entries],
+        "modified": [facts and facts[entry.MODIFIED_NS] // 10**9 for _, facts in entries],
+        "kind": kinds,
+        "target": [entry.link_target(one[0], directory) if link else None for one, link in both],
+    }
+    return Rows(columns)
 
 
 def _sorted(

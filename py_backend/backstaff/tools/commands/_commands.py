@@ -50,20 +50,17 @@ CommandTool = partial(Tool, categories=("commands", "discovery"), settings=Setti
 
 
 class Command(NamedTuple):
-    """A command or skill, from the head of its file; `problem` is a fault there, or "".
-
-    `label` is the path by the settings. A later change may not show in the `stamp` of a young file.
-    """
+    """A command or skill, from the head of its file."""
 
     name: str
-    label: str
+    label: str  # the path by the settings
     path: str
     size: int
     stamp: Stamp
-    is_young: bool
+    is_young: bool  # if so, a later change of the file may not show in its `stamp`
     description: str
     is_dependency: bool
-    problem: str
+    problem: str  # a fault in the head, or ""
 
     @property
     def last_modified(self) -> str:
@@ -83,14 +80,11 @@ class Command(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """An open directory of commands, with its `label` in the settings.
-
-    `files` maps each name to its file, as `a` to `a.md`: first commands, then possible skills.
-    """
+    """An open directory of commands, with its `label` in the settings."""
 
     label: str
     place: Place
-    files: Mapping[str, str]
+    files: Mapping[str, str]  # of each name, as `a.md` of `a`; first commands, then possible skills
 
     def stamp(self, name: str) -> Stamp | None:
         """Return the stamp of the command `name`; None if it is a skill or no regular file."""

@@ -47,19 +47,12 @@ def run(arguments: Arguments, context: Context) -> Result:
         part = f"{start + 1}-{start + len(page)} of {len(commands)}"
         head = f"Commands {part} (page {number} of {pages})\n"
     text, shown = cut(head, [f"{command}\n" for command in page], end, limit)
+    rows = [one.facts("name", "description", "size", "last_modified") for one in page]
+    pagination = {"page": number, "page_size": size, "total": len(commands), "total_pages": pages}
+    pagination |= {"has_next": number < pages, "has_prev": number > 1}
     return Result(
         text=text,
-        data={
-            "commands": [one.facts("name", "description", "size", "last_modified") for one in page],
-            "pagination": {
-                "page": number,
-                "page_size": size,
-                "total": len(commands),
-                "total_pages": pages,
-                "has_next": number < pages,
-                "has_prev": number > 1,
-            },
-        },
+        data={"commands": rows, "pagination": pagination},
         truncated=shown < len(page) or library.late,
         warnings=tuple(library.warnings),
     )

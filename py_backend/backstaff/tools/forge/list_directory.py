@@ -15,6 +15,7 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
@@ -61,6 +62,9 @@ class Settings:
     include_other_default: bool = False
 
 
+_count = partial(argument, integer=True, minimum=1)
+
+
 def _flag(help: str, name: str, *, default: bool = True) -> Any:  # noqa: A002, ANN401
     return argument(help=help, default=default, setting=f"include_{name}_default")
 
@@ -71,15 +75,11 @@ class Arguments:
 
     path: str = argument(help="Directory, relative to the project root; '.' is the root.")
     recursive: bool = argument(help="List what is below its directories, too.", default=False)
-    max_depth: int | None = argument(
-        help="How deep to list with recursive (default: as deep as the settings allow).",
-        integer=True,
-        minimum=1,
+    max_depth: int | None = _count(
+        help="How deep to list with recursive (default: as deep as the settings allow)."
     )
-    max_entries: int = argument(
+    max_entries: int = _count(
         help="How many entries to list (default: as many as the settings allow).",
-        integer=True,
-        minimum=1,
         setting="max_entries",
     )
     include_hidden: bool = _flag("List names that start with a dot.", "hidden", default=False)
@@ -131,8 +131,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         limit,
     )
     if size(text) > limit:  # FR-LD-OUT-08
-        message = f"output budget too small for an empty listing: {limit} bytes"
-        raise ToolError(_FAILED, message)
+        raise ToolError(_FAILED, f"output budget too small for an empty listing: {limit} bytes")
     rows = Rows(dict(zip(Entry._fields, zip(*entries[:shown], strict=True), strict=False)))
     data = {"path": path, "entries": rows} | totals(shown)
     return Result(text=text, data=data, truncated=data["truncated"] is True)
@@ -213,11 +212,8 @@ def _listed(
 
 
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
-    """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others.
-
-    The SRD leaves open which comes first of names that are equal after lossy conversion.
-    """
-    together = "".join(names)
+    """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others."""
+    together = "".join(names)  # the SRD leaves open the order of names that are equal as `lossy`
     key = None if lossy(together) == together else lambda name: (lossy(name), name)
     yield from nsmallest(most, names, key=key)
     yield from sorted(names, key=key)[most:]
