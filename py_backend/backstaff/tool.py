@@ -106,7 +106,7 @@ class Tool(Generic[Arguments]):
     do not fit. `preset` is the place, from 1 on, among the `ESSENTIAL` tools; 0 is none.
     """
 
-    description: str
+    description: str = field(kw_only=False)
     arguments: type[Arguments]
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind = ResultKind.TEXT
