@@ -97,7 +97,7 @@ class Tool(Generic[Arguments]):
     (`argument`), or a dict if they are `declared` here.
     """
 
-    description: str
+    description: str = field(kw_only=False)
     arguments: type[Arguments]
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind = ResultKind.TEXT

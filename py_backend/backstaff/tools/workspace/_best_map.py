@@ -32,25 +32,20 @@ from backstaff.render.names import word
 LABELS_SHARE = 0.5  # of the room, for the directories in the first line
 FEW = 100  # files: a lower count beside a directory is not worth its tokens
 
-Cost = Callable[[str], float]
-"""The part of the room that a text takes. That of two words is at most the sum of both."""
+Cost = Callable[[str], float]  # the room that a text takes; two words take at most the sum
 Row = dict[str, Any]  # the data of a line; all paths in them start at the root
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The directories of a project by their paths from the start; that of the start is "".
+    """The directories of a project by their paths from the start; that of the start is ""."""
 
-    `prefix` leads from the root to the start. `heat` has the edits of files, and `along` those that
-    change along with others, as a changelog. `totals` counts the files at any depth.
-    """
-
-    prefix: str
+    prefix: str  # from the root to the start
     directories: Mapping[str, Directory]
-    heat: Mapping[str, float]
-    along: Collection[str]
-    totals: Mapping[str, int]
+    heat: Mapping[str, float]  # the edits of files
+    along: Collection[str]  # files that change along with others, as a changelog
+    totals: Mapping[str, int]  # the numbers of files at any depth
 
     def label(self, path: str, line: str) -> str:
         """The word for the directory `path` in the line of the one above: `src/(210)`."""

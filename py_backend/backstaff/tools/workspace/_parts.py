@@ -17,16 +17,8 @@ from backstaff.render.names import quote
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition
 from backstaff.tool import Context, Result, argument
+from backstaff.tools.workspace import _symbols
 from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._symbols import (
-    MAX_FOUND,
-    Defined,
-    definition_data,
-    in_project,
-    lines_of,
-    listed,
-    near,
-)
 
 DEFAULT_LINES, MAX_LINES = 200, 500  # of `max_lines`
 MAX_TOGETHER = 3  # definitions with one name that are read at once; more are listed
@@ -61,23 +53,18 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The lines of `file` from `start` to `last`: those of `definition`, or a window.
-
-    The definition `inside` goes on at the first line of the window. The definitions `around` begin
-    above it. An excerpt has words `about` it, and shows the lines `chosen` and the `members`. With
-    `goes_on` the lines behind the last one may be asked for next.
-    """
+    """The lines of `file` from `start` to `last`: those of `definition`, or a window."""
 
     file: Text
     start: int
     last: int
     definition: Definition | None = None
-    inside: Definition | None = None
-    around: Sequence[Definition] = ()
-    about: str = ""
+    inside: Definition | None = None  # it goes on at the first line of the window
+    around: Sequence[Definition] = ()  # they begin above the window
+    about: str = ""  # words about an excerpt, which shows the lines `chosen` and the `members`
     chosen: Sequence[int] = ()
     members: Sequence[Definition] = ()
-    goes_on: bool = False
+    goes_on: bool = False  # the lines behind the last one may be asked for next
 
     @property
     def lines(self) -> range:
@@ -106,17 +93,17 @@ class Part:
 class Several(ToolError):
     """More definitions of `symbol` are `found` than are read at once."""
 
-    def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
-        least = "At least " * (len(found) == MAX_FOUND)
+    def __init__(self, symbol: str, found: Sequence[_symbols.Defined]) -> None:
+        least = "At least " * (len(found) == _symbols.MAX_FOUND)
         self.head = f"{least}{len(found)} definitions have the name {quote(symbol)}"
         self.found = found
-        message = f"{self.head}: {listed(found)}; give path and the whole name"
+        message = f"{self.head}: {_symbols.listed(found)}; give path and the whole name"
         super().__init__(ErrorCode.INVALID_ARGUMENT, message)
 
     def listing(self) -> Result:
         """Return an answer that lists them, for a call that asks for nothing else."""
-        rows = [f"{path_in_text(path)} {lines_of(one)}\n" for path, one in self.found]
-        data = [{"path": path} | definition_data(one) for path, one in self.found]
+        rows = [f"{path_in_text(path)} {_symbols.lines_of(one)}\n" for path, one in self.found]
+        data = [{"path": path} | _symbols.definition_data(one) for path, one in self.found]
         head = f"{self.head}; give path and the whole name, or start_line:\n"
         return Result(text=head + "".join(rows), data={"definitions": data})
 
@@ -195,7 +182,7 @@ def _parts(asked: Range, read: Callable[[str], Text], context: Context) -> list[
         message = "Argument 'path' is missing; without it, give 'symbol' or 'ranges'"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if not asked.path:
-        found, unread = in_project(asked.symbol, context)
+        found, unread = _symbols.in_project(asked.symbol, context)
         if not found:
             words = "; {} with definitions=true finds a part of a name"
             remedy = context.hint(words, "workspace/regexp_search")
@@ -226,10 +213,11 @@ def _named(symbol: str, file: Text, context: Context) -> Sequence[Definition]:
         raise ToolError(ErrorCode.NOT_FOUND, f"{problem}: give start_line and max_lines")
     found = outline.named(symbol)
     if not found:
-        likely, elsewhere = near(outline, symbol, context.budget), in_project(symbol, context)[0]
+        likely = _symbols.near(outline, symbol, context.budget)
+        elsewhere, _ = _symbols.in_project(symbol, context)
         message = f"{subject} defines no {quote(symbol)}"
         message += f"; the nearest names: {likely}" if likely else ""
-        message += f"; it is defined in {listed(elsewhere)}" if elsewhere else ""
+        message += f"; it is defined in {_symbols.listed(elsewhere)}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)
     if len(found) > MAX_TOGETHER:
         raise Several(symbol, [(file.path, one) for one in found])

@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from backstaff import errors
 from backstaff.changes.work_tree import WorkTree, opened
-from backstaff.errors import (
-    DeadlineExceeded,
-    ErrorCode,
-    NotADirectory,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, ToolError
 from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
@@ -33,7 +27,7 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
         try:
             with context.root.resolve(path) as found:
                 relative = directory = found.relative
-        except NotFound as error:
+        except errors.NotFound as error:
             relative = directory = error.relative  # its links are resolved, too
             if not relative:
                 raise
@@ -41,16 +35,16 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
             try:
                 place = context.root.directory(directory)
                 break
-            except (NotFound, NotADirectory):
+            except (errors.NotFound, errors.NotADirectory):
                 directory = directory.rpartition("/")[0]
         with place, answering(path), opened(place, context.budget) as work_tree:
             below = "" if relative == "." else relative
             yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
-    except (NotFound, NotADirectory) as error:
+    except (errors.NotFound, errors.NotADirectory) as error:
         near = nearest(path, context)
         message = f"Path {quote(path)} does not exist{nearest_names(near)}"
         raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
-    except PathError as error:
+    except errors.PathError as error:
         raise refusal(error, path, context) from error
 
 
@@ -59,11 +53,11 @@ def answering(path: str) -> Iterator[None]:
     """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
-    except (DeadlineExceeded, Unanswered) as error:
+    except (errors.DeadlineExceeded, Unanswered) as error:
         why = error.why if isinstance(error, Unanswered) else NoGit.SLOW
         if why in (NoGit.SLOW, NoGit.TOO_MUCH):
             remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
-            raise DeadlineExceeded(f"When the time was up, {why}: {remedy}") from error
+            raise errors.DeadlineExceeded(f"When the time was up, {why}: {remedy}") from error
         if not isinstance(why, NoGit):
             message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
             raise ToolError(ErrorCode.INTERNAL, message) from error

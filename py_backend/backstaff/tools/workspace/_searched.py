@@ -39,19 +39,15 @@ REBASED = "no file matches 'include' from the workspace on, so here it counts fr
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The chosen files of `project`, by their paths from `place` on.
-
-    `base` is the searched directory, or the only file, from the root on. `choice` is made by
-    `rules`. `contents` reads the files. `notes` say how the choice differs from the caller's globs.
-    """
+    """The chosen files of `project`, by their paths from `place` on."""
 
     place: Place
-    base: str
+    base: str  # the searched directory, or the only file, from the root on
     project: ProjectFiles
     rules: Rules
-    choice: Choice
-    contents: Contents
-    notes: Sequence[Note]
+    choice: Choice  # made by `rules`
+    contents: Contents  # reads the files
+    notes: Sequence[Note]  # how the choice differs from the caller's globs
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
         """Return a pass through all chosen files, or through some `files` that are there."""
@@ -105,19 +101,14 @@ Share = tuple[int, int, int]  # how many matches of a file a page passes, shows,
 
 @dataclass(slots=True)
 class Pass:
-    """The files with wanted matches, as far as `scan` came, without these matches.
-
-    `counted` is the number of all their matches, or that of the files where these are the items.
-    If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path;
-    `order` is a hash of the order of all files with a match.
-    """
+    """The files with wanted matches, as far as `scan` came, without these matches."""
 
     scan: Scan
     hits: list[Hits] = field(default_factory=list)
-    counted: int = 0
-    is_whole: bool = False
-    is_weighed: bool = False
-    order: int = 0
+    counted: int = 0  # all their matches, or the files where these are the items
+    is_whole: bool = False  # all files were searched
+    is_weighed: bool = False  # the hits stand by worth, else by path
+    order: int = 0  # a hash of the order of all files with a match
 
     def shares(self, offset: int, room: int, *, most: int) -> tuple[dict[str, Share], bool]:
         """Return by path what a page of `room` matches shows after the first `offset`.

@@ -24,8 +24,6 @@ MAX_NEAR, MAX_FOUND = 6, 20  # similar names, and definitions in the project, in
 MAX_FILES = 200  # with the name that are looked at, in the order of their paths
 TIME_SHARE = 0.6  # of a call's time, for looking in the project
 _DATA = ("name", "qualified", "kind", "line", "first_line", "last_line", "depth")
-
-
 Defined = tuple[str, Definition]  # the path of a file, and a definition in it
 
 

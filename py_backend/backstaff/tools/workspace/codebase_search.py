@@ -64,11 +64,8 @@ class Answer:
         """Say which words were looked for, and which of them no file has."""
         words, scan = self.question.words, self.scan
         shown = [visible(self.question.shown(word)) for word in words]
-        nowhere = [
-            one
-            for at, one in enumerate(shown)
-            if scan.searched and not any(hits.words[at] for hits in self.found)
-        ]
+        missing = [at for at in range(len(words)) if not any(one.words[at] for one in self.found)]
+        nowhere = [shown[at] for at in missing] if scan.searched else []
         text = f"words: {' '.join(shown)}" + f"; in no file: {' '.join(nowhere)}" * bool(nowhere)
         notes = [*self.files.notes, Note(NoteKind.PATTERN, text)]
         if len(self.found) > len(self.best) and self.asked.max_results < MAX_RESULTS:
@@ -106,6 +103,7 @@ class Answer:
         query = quote(self.asked.query) if len(self.asked.query) <= MAX_ECHO else "the query"
         of = f"of {scan.searched:,} searched{self.files.where()}\n"
         head = f"{query}: best {len(best)} of {counted(len(self.found), 'file')} with a word, {of}"
+        head = head if rows else f"No file has a word of {query}, {of}"
         skipped, unsaved, of_files = told(self.files, scan)
         notes = [*self.notes(), *of_files]
 
@@ -113,9 +111,7 @@ class Answer:
             left = [omitted(f"{len(rows) - shown} more", limit)] * (shown < len(rows))
             return bracketed([*left, *notes])
 
-        answer, shown = cut(
-            head if rows else f"No file has a word of {query}, {of}", rows, end, limit
-        )
+        answer, shown = cut(head, rows, end, limit)
         truncated = len(best) < len(self.found) or scan.is_early() or shown < len(rows)
         return Result(
             text=answer,
@@ -202,10 +198,8 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 TOOL = Tool(
-    description=(
-        "Finds the best places in the code for a question in plain words, or for a name: files with"
-        " their definitions, best first."
-    ),
+    "Finds the best places in the code for a question in plain words, or for a name: files with"
+    " their definitions, best first.",
     arguments=Arguments,
     run=run,
     preset=3,

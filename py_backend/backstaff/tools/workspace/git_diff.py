@@ -16,8 +16,7 @@ from backstaff.tool import Context, Keyword, Result, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
-MAX_CONTEXT = 20
-MAX_OFFSET = 1_000_000_000
+MAX_CONTEXT, MAX_OFFSET = 20, 1_000_000_000
 _WORDS = "modified added deleted renamed copied typechange unmerged undecided"
 _STATUS = dict(zip("MADRCTU?", map(Keyword, _WORDS.split()), strict=True))  # by git's letters
 
@@ -92,17 +91,16 @@ def _page(asked: Arguments, found: Comparison, context: Context) -> Result:
                 row, text = f"[{shown}{counts}: {why}]\n", None
             rows.append(row)
             room -= size(row)
-            files.append(
-                {
-                    "path": name,
-                    "status": _STATUS[change.letter],
-                    "old_path": source,
-                    "added": patch.added,
-                    "removed": patch.removed,
-                    "patch": text,
-                    "source": Keyword(change.origin) if change.origin else None,
-                }
-            )
+            file: dict[str, object] = {
+                "path": name,
+                "status": _STATUS[change.letter],
+                "old_path": source,
+                "added": patch.added,
+                "removed": patch.removed,
+                "patch": text,
+                "source": Keyword(change.origin) if change.origin else None,
+            }
+            files.append(file)
     except DeadlineExceeded:
         if not rows:
             raise
@@ -133,17 +131,14 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
 
 def _written(patch: Patch, limit: int, asked: Arguments, context: Context) -> tuple[str, str]:
     """`patch` in the text and in the data: the hunks that fit in `limit` bytes, or all."""
-    head, *hunks = (
-        CONTROLS.sub(escaped, part.decode("utf-8", "replace"))
-        for part in (patch.head, *patch.hunks)
-    )
+    texts = [part.decode("utf-8", "replace") for part in (patch.head, *patch.hunks)]
+    head, *hunks = (CONTROLS.sub(escaped, text) for text in texts)
     head = visible(head)  # a name in it could forge a row
     remedy = ": context_lines=0 shows more" * bool(asked.context_lines)
     remedy += context.hint(", {} shows the file", "workspace/read_file")
 
     def end(count: int) -> str:
-        left = len(hunks) - count
-        return f"[{plural(left, 'more hunk')}{remedy}]\n" * bool(left)
+        return f"[{plural(len(hunks) - count, 'more hunk')}{remedy}]\n" * (count < len(hunks))
 
     text, kept = cut(head, hunks, end, limit)
     if not kept:
@@ -153,9 +148,7 @@ def _written(patch: Patch, limit: int, asked: Arguments, context: Context) -> tu
 
 
 TOOL = Tool(
-    description=(
-        "Shows what changed: unsaved text against the last commit, or one commit or range."
-    ),
+    "Shows what changed: unsaved text against the last commit, or one commit or range.",
     arguments=Arguments,
     run=run,
     categories=("git",),

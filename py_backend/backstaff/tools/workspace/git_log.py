@@ -106,8 +106,7 @@ def _writers(
         if isinstance(error.why, NoGit):
             raise
         problem = f"has no such lines in {quote(asked.ref)}: {prose(error.why)}"
-        message = f"Path {quote(asked.path)} {problem}"
-        raise ToolError(ErrorCode.NOT_FOUND, message) from error
+        raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(asked.path)} {problem}") from error
     rows = [f"{one}{f'-{two}' if two > one else ''} {_row(commit)}" for one, two, commit in found]
     head = f"{show(asked.path)}: who wrote lines {first}-{last}, as of {show(asked.ref)}\n"
     earlier = _OR_EARLIER * tree.repository.is_shallow
@@ -135,7 +134,7 @@ def _row(commit: Commit) -> str:
 
 
 TOOL = Tool(
-    description="Lists commits, newest first, of a path or of all, and who changed which line.",
+    "Lists commits, newest first, of a path or of all, and who changed which line.",
     arguments=Arguments,
     run=run,
     categories=("git",),

@@ -109,9 +109,7 @@ def _result(work_tree: WorkTree, context: Context) -> Result:
 
 
 TOOL = Tool(
-    description=(
-        "Returns current git branch and raw porcelain status output for a workspace directory."
-    ),
+    "Returns current git branch and raw porcelain status output for a workspace directory.",
     arguments=Arguments,
     run=run,
     categories=("git",),

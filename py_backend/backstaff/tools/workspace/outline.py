@@ -53,16 +53,13 @@ class Arguments:
 
 
 class Outlined(NamedTuple):
-    """A file and its definitions down to the depth that was asked for; `total` counts all.
-
-    With a `problem` they are not known.
-    """
+    """A file and its definitions down to the depth that was asked for."""
 
     path: str
     line_count: int
     definitions: Sequence[Definition] = ()
-    total: int = 0
-    problem: str = ""
+    total: int = 0  # also counts the deeper ones
+    problem: str = ""  # why they are not known
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -201,9 +198,7 @@ def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
 
 
 TOOL = Tool(
-    description=(
-        "Lists the definitions of a file, or of each file in a directory, with their line ranges."
-    ),
+    "Lists the definitions of a file, or of each file in a directory, with their line ranges.",
     arguments=Arguments,
     run=run,
     categories=("filesystem", "navigation"),

@@ -174,10 +174,8 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[str]:
 
 
 TOOL = Tool(
-    description=(
-        "Read this first in an unknown project: its size, what to read, what builds it,"
-        " the latest commits, and a map of the directories that matter."
-    ),
+    "Read this first in an unknown project: its size, what to read, what builds it,"
+    " the latest commits, and a map of the directories that matter.",
     arguments=Arguments,
     run=run,
     preset=5,

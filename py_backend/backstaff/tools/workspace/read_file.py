@@ -52,8 +52,7 @@ class Arguments(Range):
 
     ranges: tuple[Range, ...] = argument(
         f"Several reads in one call, of any files: up to {MAX_RANGES} parts"
-        " {path, symbol|around|start_line, max_lines, match},"
-        f" {MODEL_TEXT_BYTES} bytes in all.",
+        f" {{path, symbol|around|start_line, max_lines, match}}, {MODEL_TEXT_BYTES} bytes in all.",
         absent=(),
     )
     line_numbers: bool = argument(
@@ -132,9 +131,7 @@ def _together(
     # A page that is cut would be longer.
     sizes = [limit + 1 if one.data.get("next_start_line") else size(one.text) for one in pages]
     short, room = limit // SHORT_SHARE, limit
-    is_long = [
-        isinstance(part, Part) and taken > short for part, taken in zip(found, sizes, strict=True)
-    ]
+    is_long = [isinstance(one, Part) and sizes[at] > short for at, one in enumerate(found)]
     if sum(sizes) > limit:  # the names of missing parts need some of it
         room -= min(NAMED_BYTES * (1 + sum(is_long)), limit // 4)
     shown, missing = dict[int, Result](), dict[int, object]()
@@ -270,11 +267,10 @@ class Page:
 
     def _row(self, number: int, line: Line, *, alone: bool = False) -> str:
         mark = f"{number}\t" if self.asked.line_numbers else ""
-        end = ""
-        if line.left and alone:
-            end = f"[+{line.left} bytes left out for a limit of {self.limit} bytes]"
-        elif line.left:
-            end = f"[+{line.left} bytes: start_line={number} max_lines=1]"
+        rest = f": start_line={number} max_lines=1"
+        if alone:
+            rest = f" left out for a limit of {self.limit} bytes"
+        end = f"[+{line.left} bytes{rest}]" if line.left else ""
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
     def _more(self, after: int) -> str:
@@ -294,9 +290,7 @@ class Page:
 
 
 TOOL = Tool(
-    description=(
-        "Reads a UTF-8 text file in the workspace and returns a line-limited content window."
-    ),
+    "Reads a UTF-8 text file in the workspace and returns a line-limited content window.",
     arguments=Arguments,
     run=run,
     preset=2,

@@ -237,12 +237,10 @@ class Search:
         hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
         order = hash(tuple((one.path, one.count) for one in hits))
         if not self.asked.definitions:
-            is_content = self.asked.output == CONTENT
-            items = sum(one.count for one in hits) if is_content else len(hits)
+            items = sum(one.count if self.asked.output == CONTENT else 1 for one in hits)
             return Pass(scan, hits, items, is_whole=True, is_weighed=True, order=order)
         job, paths = self._job((pattern,)), [one.path for one in hits]
-        within_page = files.scan(job, paths, most=self._most())
-        ordered = Pass(within_page, is_weighed=True, order=order)
+        ordered = Pass(files.scan(job, paths, most=self._most()), is_weighed=True, order=order)
         self._count(ordered)
         ordered.scan = scan
         return ordered
@@ -274,9 +272,8 @@ class Search:
             lines = lines if asked.context_lines is None else asked.context_lines
             items, rows = list(items_of(shown, made)), rows_of(shown, made, lines, limit)
         else:
-            keys, end = ["path"], "\n"
-            if asked.output == COUNT:
-                keys, end = ["path", "count"], ": {}\n"
+            is_count = asked.output == COUNT
+            keys, end = (["path", "count"], ": {}\n") if is_count else (["path"], "\n")
             items = [({key: getattr(one, key) for key in keys}, {}) for one in shown]
             rows = [Row(path_in_text(one.path) + end.format(one.count)) for one in shown]
 
@@ -366,15 +363,12 @@ class Search:
         return f"{which}{where}{order} {among}"
 
 
+# A hash of the order of the latest searches by worth: their next pages have the same one.
 _ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
-"""A hash of the order of the latest searches by worth: their next pages have the same one."""
-
 
 TOOL = Tool(
-    description=(
-        "Searches workspace text files with a regular expression and returns deterministic match"
-        " locations."
-    ),
+    "Searches workspace text files with a regular expression and returns deterministic match"
+    " locations.",
     arguments=Arguments,
     run=run,
     preset=1,

@@ -134,10 +134,8 @@ def _head(asked: Arguments, base: str, matching: int, total: int, searched: int)
 
 
 TOOL = Tool(
-    description=(
-        "Find files by a part of their name or path, not by content, best first: words, initials"
-        " ('rfw' for read_from_wire.py), misspellings."
-    ),
+    "Find files by a part of their name or path, not by content, best first: words, initials"
+    " ('rfw' for read_from_wire.py), misspellings.",
     arguments=Arguments,
     run=run,
     preset=4,

@@ -39,9 +39,7 @@ from backstaff.tools.workspace._searched import rules_of
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000  # levels and nodes (4.1)
 DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
-SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
-"""The kinds that are nodes, in their order (3.1), each with the character after its names."""
-
+SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}  # the nodes, in order (3.1)
 Node = dict[str, Any]
 
 
@@ -67,21 +65,16 @@ class Arguments:
 
 @dataclass(slots=True)
 class Tree:
-    """The tree as it grows: its `nodes` in pre-order.
-
-    `base` is the prefix of the paths below the root. `missing` counts the children that the walk
-    has not come to, by the path of each directory that was opened. `DEFAULT_EXCLUDES` keep out the
-    paths `left_out`.
-    """
+    """The tree as it grows: its `nodes` in pre-order."""
 
     arguments: Arguments
     context: Context
-    base: str
+    base: str  # the prefix of the paths below the root
     nodes: list[Node]
     globs: Globs | None
     expired: bool = False
-    missing: dict[str, int] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)  # of opened directories: unseen children
+    left_out: list[str] = field(default_factory=list)  # by `DEFAULT_EXCLUDES`
     unreadable: list[str] = field(default_factory=list)
 
     @property
@@ -250,7 +243,7 @@ def _notes(tree: Tree, *, is_line_cut: bool) -> Iterator[str]:
 
 
 TOOL = Tool(
-    description="Returns a workspace tree: directories only or directories with files.",
+    "Returns a workspace tree: directories only or directories with files.",
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
