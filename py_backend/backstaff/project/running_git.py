@@ -84,8 +84,8 @@ class Unanswered(Exception):
 def reason(complaint: bytes) -> str:
     """The reason in git's `complaint`, with a remedy where one is known."""
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
-    text = re.sub("/{3,}", "/", text)  # of the long path of an index (`Repository.start`)
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
+    text = re.sub("[^ ]*/{9}.*", "the index cannot be read", text)  # git cuts what follows its path
     meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
     if isinstance(meaning, NoGit):
         return meaning

@@ -317,6 +317,9 @@ def test_index_that_is_broken_is_told(root: Path) -> None:
             reply = call(root, tool, arguments)
             assert not reply.ok or "../tx" not in reply.text
             assert "unexpected" not in reply.text
+    index.write_bytes(b"junk")
+    for tool, arguments in CALLS[:2]:
+        assert "git says: the index cannot be read" in call(root, tool, arguments).text
 
 
 def index_of(names: Iterable[bytes], version: int = 2, extension: bytes = b"") -> bytes:
