@@ -22,7 +22,6 @@ MANIFEST = PROJECT / "py_backend" / "backstaff" / "manifest.py"
 LISP_TOOLS = PROJECT / "elisp" / "backstaff-lisp-tools.el"
 LISP_SERVER = PROJECT / "elisp" / "backstaff-server.el"
 SUMMARY = re.compile(r"\S+: (.+?)(?: \(contract \d+\))?\.?")
-COLUMNS = 100  # of a line of Python
 WIDTH = 90
 
 
@@ -82,9 +81,8 @@ def manifest() -> str:
     """Return the module with the facts about tools that a start needs before it imports them."""
     tools = discover().by_id
     preset = sorted((one for one in tools if tools[one].preset), key=lambda one: tools[one].preset)
-    known = re.search(
-        r"\(defvar backstaff-lisp-tools\n(.*?)\n  \"", LISP_TOOLS.read_text(), re.DOTALL
-    )
+    text = LISP_TOOLS.read_text()
+    known = re.search(r"(?s)\(defvar backstaff-lisp-tools\n(.*?)\n  \"", text)
     lists = {
         "READS_CONTENT": [one for one in tools if tools[one].reads_content],
         "PRESET": preset,
@@ -92,10 +90,9 @@ def manifest() -> str:
     }
     facts = []
     for name, ids in lists.items():
-        words = [f'"{one}"' for one in ids]
-        line = f"{name} = ({', '.join(words)})\n"
-        rows = "".join(f"    {word},\n" for word in words)
-        facts.append(line if len(line) <= COLUMNS + 1 else f"{name} = (\n{rows})\n")
+        line = f"{name} = {tuple(ids)}\n".replace("'", '"')
+        rows = "".join(f'    "{one}",\n' for one in ids)
+        facts.append(line if len(line) <= WIDTH else f"{name} = (\n{rows})\n")
     head = (
         '"""Ids of tools by facts that a start needs: to import them all would double its time.\n\n'
         "`make manual` writes this file from the tools, and from the list of Emacs's own.\n"

@@ -78,7 +78,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
                     (process-put server :last (float-time))
-                    ;; Beyond 32 connections, the one that has been silent longest ends.
+                    ;; Keep 32 connections: the connection that was silent longest ends.
                     (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
              :plist (list :file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))

@@ -76,7 +76,7 @@ class Comparison:
         return patch if is_whole else patches.with_definitions(patch, path, new or b"", budget)
 
     def _by_git(self, old: str, new: str) -> bytes:
-        """Git's patch of the file; empty if it writes none, or ended at one that it cannot read."""
+        """Git's patch of the file; empty if git writes none, or stopped at an unreadable file."""
         head = os.fsencode(f"diff --git {work_tree.quoted(old)} {work_tree.quoted(new)}")
         try:
             while head not in self._came and (part := next(self.coming, None)):

@@ -23,8 +23,8 @@ class Rules:
     """The rules that keep files out: `excluded` names in their paths, globs, and being a test."""
 
     excluded: frozenset[str]
-    prefix: str  # stands before a path that `exclude` matches
-    include_prefix: str  # before one that `include` matches
+    prefix: str  # is put before a path when `exclude` is compared with it, such as `src/`
+    include_prefix: str  # is put before a path when `include` is compared with it
     include: Globs | None
     exclude: Globs | None
     exclude_tests: bool = False
@@ -32,7 +32,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The files to search, in their order, and those that are left out."""
+    """The files to search, in the order of the search, and the files that each rule keeps out."""
 
     files: Sequence[str]
     by_name: Counter[str]  # how many a name keeps out, by the path up to it, as `src/build/`

@@ -35,8 +35,8 @@ structure.headings structure.outline contents.regexp_worker
 """
 # The modules that a process runs: each imports only those before it.
 PROGRAM = tuple(f"backstaff.{name}" for name in _MODULES.split())
-# Processes that search for one call, and that wait for the next one: on two busy cores a pattern is
-# compiled in .2 ms by one that waits, and in 70 ms by a new one.
+# Number of processes that search for one call, and maximum number that wait for the next call. On
+# two busy cores a waiting process compiles a pattern in .2 ms, and a new process in 70 ms.
 PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
 TICK = 0.05  # seconds between two looks at a budget, and to end the job of an answered call
 PIECE = 1 << 16  # bytes that are received at once

@@ -45,7 +45,7 @@ class Scan:
     contents: Contents
     most: float = inf
     confirm: Callable[[int], None] = lambda _: None
-    looked_at: int = 0  # so many files, the first, are searched
+    looked_at: int = 0  # number of files searched so far, from the first on
     unread: dict[int, Unread] = field(default_factory=dict)  # why those numbers are no text
     likely: set[int] = field(default_factory=set)
     waits_for: int = 0  # the files up to that on which a process works, or 0

@@ -62,7 +62,7 @@ class Place(_Held):
     path: str  # absolute and real
     relative: str  # the same from the root on, "." for the root
     name: str
-    directory: int  # open: the place itself if it is a directory, else the one that holds `name`
+    directory: int  # descriptor of the place if it is a directory, else of its parent
     status: os.stat_result
     through_link: bool  # the last component of the path as it was `given` was a symbolic link
 

@@ -36,7 +36,7 @@ _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A call may read all files except those that the `globs` match."""
+    """The files that a call must not read: the `globs` match them, as `.env*` does."""
 
     globs: tuple[str, ...] = ()
     approved: bool = False  # a person allowed such a file; a search leaves them out even then

@@ -84,7 +84,7 @@ class Walk:
         self.expired |= expired()  # the last directory may not have been read to its end
 
     def enter_all(self) -> Iterator[tuple[Step, PathError]]:
-        """Go into every directory, and yield those that cannot be read, with the reason."""
+        """Enter every directory. Yield each directory that cannot be read, with the reason."""
         for step in self:
             if problem := self.enter(step):
                 yield step, problem

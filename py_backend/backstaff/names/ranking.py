@@ -116,7 +116,7 @@ class Ranking:
         begins, most = _words_of_name(path, self._starts(at))
         place, left = begins[0] - 1 if most else 0, set(begins[:most])
         for character in word:
-            if path.startswith(character, place + 1):  # one that follows at once is taken first
+            if path.startswith(character, place + 1):  # prefer a character directly behind
                 place += 1
             else:
                 later = (one for one in begins if one > place and path[one] == character)

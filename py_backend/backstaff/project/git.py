@@ -2,8 +2,8 @@
 
 The clean repository comes with this package: a directory without settings, hooks and attributes
 (`clean/`). Git takes it for the common part of the repository (`GIT_COMMON_DIR`), and has the real
-index, objects and references. So nothing that the repository's configuration names exists for git,
-even if the configuration changes during the call. A few values are handed on.
+index, objects and references. Git does not read the repository's configuration there, even if it
+changes during the call. The values of a few settings, such as core.autocrlf, are handed on.
 
 Only two questions go to the real repository: its place with its settings, and its references.
 Neither reads a file of the work tree. Git gets its directories open, so that none is swapped.

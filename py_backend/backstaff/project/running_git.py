@@ -31,8 +31,7 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
     # configuration and runs a command that the repository names. So git can find no other program:
-    # none for a transport, and none that asks for a password. GIT_ALLOW_PROTOCOL overrides
-    # `protocol.*.allow`.
+    # no program for a transport or a password. GIT_ALLOW_PROTOCOL overrides `protocol.*.allow`.
     "GIT_EXEC_PATH": "/dev/null",
     "PATH": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "none",
