@@ -138,3 +138,24 @@ class Cancelled(ToolError):
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.CANCELLED, "The call was cancelled")
+
+
+class NoGit(StrEnum):
+    """The reasons why git does not answer, each as the end of a sentence."""
+
+    ABSENT = "git is not installed"
+    NO_WORK_TREE = "it is not in a git work tree"
+    ELSEWHERE = (
+        "a part of its git directory lies outside the project, and does not name this work tree;"
+        " `git config core.worktree` there can name it, or give a root that has both"
+    )
+    SLOW = "git had not answered"
+    TOO_MUCH = "git had answered too much, or taken too much memory"
+
+
+class Unanswered(Exception):
+    """Git did not answer. `why` is a `NoGit`, or git's own words about what it cannot read."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why

@@ -5,8 +5,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
+from backstaff.errors import NoGit
 from backstaff.project.files import Directory, ProjectFiles
-from backstaff.project.running_git import NoGit
 from tests.golden.cases import make
 
 Content = Mapping[str, object]

@@ -13,8 +13,8 @@ from backstaff.changes import patch as patches
 from backstaff.changes import work_tree
 from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import MAX_BYTES, RAW, UNDECIDED, Change, Changes, Side, WorkTree
+from backstaff.errors import NoGit, Unanswered
 from backstaff.project.git import Sees
-from backstaff.project.running_git import NoGit, Unanswered
 
 INDEX = "index"
 AT_ONCE = 16  # files whose new texts git is asked for together

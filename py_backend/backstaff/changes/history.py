@@ -1,11 +1,12 @@
 """The history: commits with the lines that they add and remove, and who wrote which line."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
+from backstaff.errors import Unanswered
 from backstaff.project.git import Repository
-from backstaff.project.running_git import QUIET, Unanswered
+from backstaff.project.running_git import QUIET
 
 COUNT_SHARE = 0.5  # of a call's time: then git may count no more lines, and there are commits alone
 _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s"
@@ -39,8 +40,8 @@ def commits(  # noqa: PLR0913  # the parameters of the tool
     words += ["--fixed-strings", f"--grep={grep}"] if grep else []
     below = repository.below(path)
     try:
-        budget = repository.budget.share(COUNT_SHARE)
-        return _parsed(repository.ask(*words, *_COUNTS, *below, budget=budget)), True
+        quick = replace(repository, budget=repository.budget.share(COUNT_SHARE))
+        return _parsed(quick.ask(*words, *_COUNTS, *below)), True
     except Unanswered:  # a partial clone has not all contents, and many take long
         return _parsed(repository.ask(*words, *below)), False
 

@@ -14,12 +14,12 @@ from io import BytesIO
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import PathError
+from backstaff.errors import NoGit, PathError, Unanswered
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.root import Place
-from backstaff.project.git import Repository, Sees, find_repository, is_within
-from backstaff.project.running_git import QUIET, NoGit, Unanswered
+from backstaff.fs.root import Place, is_within
+from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.running_git import QUIET
 
 MAX_BYTES = 4 << 20  # of a file whose content is shown, at most
 MAX_NESTED = 32  # directories around a submodule within another: each level holds some open

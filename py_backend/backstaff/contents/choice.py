@@ -9,8 +9,9 @@ from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded
 from backstaff.file_kinds import is_test_file
+from backstaff.fs.entry import in_order, up_to
 from backstaff.globs.globs import Globs
-from backstaff.project.files import ProjectFiles, in_order, up_to
+from backstaff.project.files import ProjectFiles
 from backstaff.render.lines import paths_in_a_note
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))

@@ -5,7 +5,7 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import islice
@@ -152,3 +152,21 @@ def is_young(stamp: Stamp, now: int) -> bool:
     modified, changed = stamp[0], stamp[1]
     is_coarse = not (modified % 1_000_000_000 and changed % 1_000_000_000)
     return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
+
+
+def are_settled(stamps: Iterable[Stamp | None], now: int) -> bool:
+    """Return True if a change after `now` shows in each of the `stamps`."""
+    return not any(stamp and is_young(stamp, now) for stamp in stamps)
+
+
+def in_order(path: str) -> bytes:
+    """The key of a path in the order of answers, by UTF-16 code units."""
+    return path.encode("utf-16-be", "surrogatepass")
+
+
+def up_to(last: str) -> Callable[[str], bool]:
+    """Return a test whether a path is `last` or stands before it, in the order of answers."""
+    if last.isascii():  # then code points have the same order
+        return last.__ge__
+    end = in_order(last)
+    return lambda path: in_order(path) <= end

@@ -286,6 +286,11 @@ def components(text: str) -> list[str]:
     return [part for part in text.split("/") if part not in ("", ".")]
 
 
+def is_within(path: str, *directories: str) -> bool:
+    """Whether the absolute `path` is one of the `directories` or lies below it."""
+    return any(os.path.commonpath((path, one)) == one for one in directories)
+
+
 def _checked(text: str) -> str:
     """Return `text` in the spelling of the operating system. Raises `InvalidPath`."""
     try:

@@ -8,15 +8,16 @@ others. So none of these count.
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
+from backstaff.errors import Unanswered
 from backstaff.file_kinds import is_generated
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository
-from backstaff.project.running_git import QUIET, Unanswered
+from backstaff.project.running_git import QUIET
 
 COMMITS, BULK = 1000, 100  # commits to read, and files of a commit that counts, at most
 # The mean reciprocal rank of a file by four words of a commit's subject was .30 with 1,000 commits
@@ -42,32 +43,30 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, str):
         return Edits(unknown=repository)
+    repository = replace(repository, budget=budget)
     try:
         key = (place.path, head := repository.latest_commit(), repository.is_shallow)
         if kept := _KEPT.get(key):
             return kept
-        commits = touched(repository, head, budget)
+        several = commits if len(commits := touched(repository, head)) > 1 else []
     except Unanswered as error:
         return Edits(unknown=error.why)
-    several = commits if len(commits) > 1 else []
-    commits = [[file for file in one if not is_generated(file)] for one in several]
-    commits = [one for one in commits if 0 < len(one) <= BULK]
+    listed = ([file for file in one if not is_generated(file)] for one in several)
+    commits = [one for one in listed if 0 < len(one) <= BULK]
     found = Edits(commits, Counter(chain.from_iterable(commits)))
     _KEPT.put(key, found)
     return found
 
 
-def touched(
-    repository: Repository, head: str, budget: Budget, most: int = COMMITS
-) -> list[list[str]]:
+def touched(repository: Repository, head: str, most: int = COMMITS) -> list[list[str]]:
     """The files below its place that each of the `most` commits up to `head` touched, latest first.
 
     A commit with none, such as a merge, is left out. Raises `Unanswered`.
     """
-    words = ["log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}"]
-    below = repository.below()
-    told = repository.ask(*words, *QUIET, head, *below, budget=budget) if head else b""
-    start = len(os.fsencode(repository.inside))
+    if not head:
+        return []
+    words = ("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}")
+    told = os.fsdecode(repository.ask(*words, *QUIET, head, *repository.below()))
     # Two NULs and a newline stand before the paths, and a NUL behind each.
-    listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
-    return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
+    listed = (entry.rstrip("\0").split("\0") for entry in told.split("\0\0\n")[1:])
+    return [[path.removeprefix(repository.inside) for path in paths] for paths in listed]

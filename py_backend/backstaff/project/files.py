@@ -19,17 +19,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from itertools import chain, pairwise, repeat
+from operator import eq
 from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import PathError, PermissionRefused
-from backstaff.fs.entry import Kind, Named, Stamp, groups_in, is_young, stamp_at, stamp_of
+from backstaff.errors import DeadlineExceeded, PermissionRefused, Unanswered
+from backstaff.fs.entry import Kind, Named, Stamp, are_settled, groups_in, stamp_at, stamp_of, up_to
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import Unanswered
 
 MAX_KEPT = 500_000  # files and directories that are kept, of all projects: 80 MB
 # The longest list by git, in seconds and as a part of the walk's: a fifo below makes git wait.
@@ -96,25 +96,10 @@ class ProjectFiles:
         return [one.path for one in self.directories if one.closed is why]
 
 
-# By directory, the stamps of the directories in it, and of its rules or its `.git`, if any.
-Watches = Mapping[str, Mapping[str, Stamp]]
 _Kept = tuple[ProjectFiles, tuple[object, ...], "_Look"]  # with the basis the look started from
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
     MAX_KEPT, lambda kept: len(kept[0].paths) + len(kept[0].directories)
 )
-
-
-def in_order(path: str) -> bytes:
-    """The key of a path in the order of answers, by UTF-16 code units."""
-    return path.encode("utf-16-be", "surrogatepass")
-
-
-def up_to(last: str) -> Callable[[str], bool]:
-    """Return a test whether a path is `last` or stands before it, in the order of answers."""
-    if last.isascii():  # then code points have the same order
-        return last.__ge__
-    end = in_order(last)
-    return lambda path: in_order(path) <= end
 
 
 def project_files(
@@ -144,9 +129,9 @@ def project_files(
     kept, known, last = KEPT.get(key) or (None, (), look)
     # A new index, as after `git add`, seldom changes the names that git hides.
     if kept and (known == basis or (known[:-1] == basis[:-1] and look.hides_like(last))):
-        if not (stamps[-1] and is_young(stamps[-1], begun)):
+        if are_settled(stamps[-1:], begun):
             KEPT.put(key, (kept, basis, last))
-        is_current = partial(_is_current, last.watches, directory, budget)
+        is_current = partial(_is_current, last.stamps, directory, budget)
         if lazily or is_current(""):
             return replace(kept, repository=repository, is_current=is_current if lazily else None)
     with Walk(directory, look.arrange, budget) as walk:
@@ -154,35 +139,22 @@ def project_files(
             look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
             # Only new permissions change a stamp. After other failures, the next walk tries again.
             look.is_steady &= isinstance(problem, PermissionRefused)
-    found = ProjectFiles(
-        look.directories,
-        tuple(chain.from_iterable(one.paths for one in look.directories)),
-        repository,
-        walk.expired,
-        (look.unanswered or why) if look.has_rules and not include_ignored else "",
-    )
+    paths = tuple(chain.from_iterable(one.paths for one in look.directories))
+    not_applied = (look.unanswered or why) if look.has_rules and not include_ignored else ""
+    found = ProjectFiles(look.directories, paths, repository, walk.expired, not_applied)
     # A git that failed may answer the next call.
-    if look.is_steady and not found.expired and not look.unanswered:
-        met = chain(stamps, *map(dict.values, look.watches.values()))
-        if not any(stamp and is_young(stamp, begun) for stamp in met):
+    if look.is_steady and not (walk.expired or look.unanswered):
+        if are_settled(chain(stamps, look.stamps.values()), begun):
             KEPT.put(key, (found, basis, look))
     return found
 
 
-def _is_current(watches: Watches, directory: int, budget: Budget, last: str) -> bool:
+def _is_current(stamps: Mapping[str, Stamp], directory: int, budget: Budget, last: str) -> bool:
     """Whether a walk would meet the same, where a path up to `last` may lie; "" is for all."""
-    is_early = up_to(last) if last else bool
-
-    def compare(opened: int, path: str) -> Sequence[Named]:
-        watch, prefix = watches.get(path, {}), f"{path}/" if path else ""
-        statuses = HANDLES.lstats([*budget.within(watch)], opened)
-        if [*map(stamp_of, statuses)] != [*watch.values()]:
-            raise PathError("it has changed")
-        entered = [n for n in watch if prefix + n in watches and is_early(f"{prefix}{n}/")]
-        return list(zip(entered, repeat(Kind.DIRECTORY)))
-
-    with suppress(OSError, PathError), Walk(directory, compare, budget) as walk:
-        return not any(True for _ in walk.enter_all()) and not walk.expired
+    early = list(filter(up_to(last) if last else None, stamps))
+    with suppress(OSError, DeadlineExceeded):
+        met = map(stamp_of, HANDLES.lstats(budget.checked(early), directory))
+        return all(map(eq, met, map(stamps.__getitem__, early)))
     return False
 
 
@@ -194,20 +166,20 @@ class _Look:
     budget: Budget
     include_ignored: bool
     directories: list[Directory] = field(default_factory=list)
-    watches: dict[str, dict[str, Stamp]] = field(default_factory=dict)
+    stamps: dict[str, Stamp] = field(default_factory=dict)  # of directories and rules, by path
     is_steady: bool = True
     has_rules: bool = False
     unanswered: str = ""  # why git gave no list, perhaps a fifo: another would take as long again
-
-    @cached_property
-    def has_gitlinks(self) -> bool:
-        return self.git is not None and self.git.has_gitlinks
 
     def hides_like(self, last: "_Look") -> bool:
         """Whether git hides the same names, and closes the same directories, as at the `last`."""
         if not self.git or self.has_gitlinks or self.hidden != last.hidden:
             return False
         return ("within" not in vars(last) or self.within == last.within) and not self.unanswered
+
+    @cached_property
+    def has_gitlinks(self) -> bool:
+        return self.git is not None and self.git.has_gitlinks
 
     @cached_property
     def hidden(self) -> Mapping[str, set[str]]:
@@ -237,26 +209,25 @@ class _Look:
 
     def _listed(self, *options: str) -> list[str]:
         """The names that git lists, from the top of the work tree; none if it does not answer."""
-        if not self.git or self.unanswered:
-            return []
-        words = ("ls-files", "-z", *options, *self.git.excludes, *self.git.below())
         try:
+            if not self.git or self.unanswered:
+                return []
+            words = ("ls-files", "-z", *options, *self.git.excludes, *self.git.below())
             budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
-            return self.git.entries(*words, budget=budget)
+            return replace(self.git, budget=budget).entries(*words)
         except Unanswered as error:
             self.unanswered = error.why
             return []
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        hidden, prefix, ignored = self.hidden.get(path), f"{path}/" if path else "", 0
+        prefix, ignored = f"{path}/" if path else "", 0
         files, directories, links, _ = groups = [*map(sorted, groups_in(directory, self.budget))]
         watched = [_RULES] if _RULES in files else []
         self.has_rules |= bool(watched)
-        dot_git = next((names for names in groups[:3] if _DOT_GIT in names), None)
-        if dot_git:
+        if dot_git := next((names for names in groups[:3] if _DOT_GIT in names), None):
             dot_git.remove(_DOT_GIT)
-        closed = None
+        is_closed = False
         if path and self.git and (dot_git is not None or self.has_gitlinks):
             is_closed = path in self.within
             if dot_git is not None and not is_closed:
@@ -265,21 +236,22 @@ class _Look:
                 # A link or a file names a repository, and nothing here changes with that one.
                 watched += [_DOT_GIT]
                 self.is_steady &= dot_git is directories
-            if is_closed:
-                closed, files, directories, links = Closed.REPOSITORY, [], [], []
+        if is_closed:
+            files, directories, links = [], [], []
         if not self.include_ignored:
             links = [name for name in links if not name.startswith(".#")]
             files = [name for name in files if not name[0] == name[-1] == "#" != name]
-        if hidden:
-            ignored = len(hidden & {*files, *links, *directories})
+        if hidden := self.hidden.get(path):
+            ignored = len(hidden.intersection(files + links + directories))
             for names in (files, links, directories):
                 names[:] = [name for name in names if name not in hidden]
+        watched += directories
+        try:
+            stamps = map(stamp_of, HANDLES.lstats(self.budget.checked(watched), directory))
+            self.stamps.update(zip([prefix + name for name in watched], stamps, strict=True))
+        except OSError:  # one is gone by now
+            self.is_steady = False
         paths = tuple([prefix + name for name in (sorted(files + links) if links else files)])
+        closed = Closed.REPOSITORY if is_closed else None
         self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
-        if watched := watched + directories:
-            try:
-                statuses = HANDLES.lstats([*self.budget.within(watched)], directory)
-                self.watches[path] = dict(zip(watched, map(stamp_of, statuses), strict=False))
-            except OSError:  # one is gone by now
-                self.is_steady = False
         return list(zip(directories, repeat(Kind.DIRECTORY)))

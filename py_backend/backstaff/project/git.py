@@ -21,17 +21,17 @@ from itertools import chain
 from pathlib import PurePath
 from shutil import rmtree, which
 from tempfile import mkdtemp
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import PathError
-from backstaff.fs.entry import Stamp, is_young, stamp_at
+from backstaff.errors import NoGit, PathError, Unanswered
+from backstaff.fs.entry import Stamp, are_settled, stamp_at
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.root import Place
+from backstaff.fs.root import Place, is_within
 from backstaff.project import running_git
-from backstaff.project.running_git import NoGit, RunningGit, Unanswered, answers
+from backstaff.project.running_git import RunningGit, answers
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED = 4096  # bytes of a file that names other directories, at most
@@ -54,27 +54,16 @@ _HANDED_ON = (  # the settings in `core` that a git in the clean repository has,
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
 )
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
-_QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 # What a git has: the objects alone, or as well the index, the files of attributes, or all files. It
 # has no index with the attributes alone, or it would read a file in place of its object. For a
 # question about its references alone, it is in the real repository.
 Sees = Literal["objects", "index", "attributes", "files", "references"]
-
-
-class Facts(NamedTuple):
-    """Git's answers about a place: the path from the top to it, git's directories, the settings."""
-
-    inside: str
-    git: str
-    common: str
-    values: Mapping[str, str]
-
-
+# Git's answers about a place: the path from the top to it, git's directory and its common part, and
+# the settings. They are kept with the stamps of the files that they come from.
+Facts = tuple[str, str, str, Mapping[str, str]]
 _FACTS: LRUCache[tuple[str, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
-"""Facts by git's program and the place, with the stamps of the files that they come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +106,7 @@ class Repository:
         full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
         return ["--", *(f":(top,literal){path}" for path in full if path)]
 
-    def start(
-        self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
-    ) -> RunningGit:
+    def start(self, *words: str, sees: Sees = "objects", given: bytes = b"") -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
@@ -129,7 +116,7 @@ class Repository:
             )
         in_table = self.values.get("extensions.refstorage") == "reftable"
         clean, git = clean_directory(self.object_format, reftable=in_table), str(self.git)
-        environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects), **_APART}
+        environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if has_files else clean
         if has_index:
             # A `git diff` that finds files with another time and the same text would write the
@@ -137,37 +124,28 @@ class Repository:
             # path is as long as can be, without room for `.lock` behind it.
             longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(git))
             environment["GIT_INDEX_FILE"] = f"{git}{'index':/>{longest}}"
-        if sees == "references":
-            words = (*_QUIET, *words)
-        else:
+        if sees != "references":
             words = (*self.handed_on, *words)
             shallow = f"{self.common}/shallow"  # if there is one
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
         at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
-        budget = budget or self.budget
-        return RunningGit(self.program, at, budget, words, environment, given=given, held=held)
+        return RunningGit(self.program, at, self.budget, words, environment, given, held)
 
     def ask(
-        self,
-        *words: str,
-        sees: Sees = "objects",
-        given: bytes = b"",
-        fine: tuple[int, ...] = (0,),
-        budget: Budget | None = None,
+        self, *words: str, sees: Sees = "objects", given: bytes = b"", fine: tuple[int, ...] = (0,)
     ) -> bytes:
         """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
-        return self.answers([self.start(*words, sees=sees, given=given, budget=budget)], fine)[0]
+        return self.answers([self.start(*words, sees=sees, given=given)], fine)[0]
 
-    def entries(self, *words: str, given: bytes = b"", budget: Budget | None = None) -> list[str]:
+    def entries(self, *words: str, given: bytes = b"") -> list[str]:
         """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
-        told = self.ask(*words, sees="files", given=given, budget=budget)
-        return os.fsdecode(told).split("\0")[:-1]
+        return os.fsdecode(self.ask(*words, sees="files", given=given)).split("\0")[:-1]
 
     def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
         """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
-        found = answers(starting, fine)
+        outputs = answers(starting, fine)
         self.require_in_place()
-        return found
+        return outputs
 
     def require_in_place(self) -> None:
         """Raise `Unanswered` if git got a path that leads to another directory by now."""
@@ -183,13 +161,10 @@ class Repository:
         words = ("rev-parse", "--verify", "--quiet", "HEAD")
         return self.ask(*words, sees="references", fine=(0, 1)).decode().strip()
 
-    def branch(self, budget: Budget) -> str | None:
+    def branch(self) -> str:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-        with suppress(Unanswered):
-            told = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
-            return os.fsdecode(told.removesuffix(b"\n"))
-        return None
+        return os.fsdecode(self.ask(*words, sees="references", fine=(0, 1)).removesuffix(b"\n"))
 
     @property
     def object_format(self) -> str:
@@ -254,59 +229,51 @@ def clean_directory(object_format: str, *, reftable: bool = False) -> str:
 
 def find_repository(place: Place, budget: Budget) -> Repository:
     """The work tree around the directory `place`. Raises `Unanswered`."""
-    try:
-        return _found(place, budget)
-    except OSError as error:  # a part is not there, or a link on the way is being changed
-        raise Unanswered(f"git failed: {error.strerror}") from error
-
-
-def _found(place: Place, budget: Budget) -> Repository:
     root, here = place.root.path, Held(place.directory, place.path)
     above = (place.path, *map(str, PurePath(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
         raise Unanswered(NoGit.NO_WORK_TREE)
-    if not (program := _program(root)):
+    # The git of the system, else the first on PATH that is not inside the root.
+    named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
+    outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
+    if not (program := which("git", path=":".join((*_PLACES, *outside)))):
         raise Unanswered(NoGit.ABSENT)
     key = (program, place.path, *dot_gits)
-    known, stamps = _FACTS.get(key) or (None, {})
-    if not known or any(stamp_at(file) != stamp for file, stamp in stamps.items()):
-        begun, (known, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
+    facts, stamps = _FACTS.get(key) or (None, {})
+    if not facts or any(stamp_at(file) != stamp for file, stamp in stamps.items()):
+        begun, (facts, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
         stamps = {file: stamp_at(file) for file in files}
-        if not any(stamp and is_young(stamp, begun) for stamp in stamps.values()):
-            _FACTS.put(key, (known, stamps))
-    inside, git, common, values = known
+        if are_settled(stamps.values(), begun):
+            _FACTS.put(key, (facts, stamps))
+    inside, git, common, values = facts
     top = f"{place.path}/".removesuffix(inside).rstrip("/") or "/"
     common = os.path.realpath(os.path.join(place.path, common))
     # Open the directories first and judge them then, so that nobody can swap them in between.
-    opened = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
-    tree, at, shared, objects = opened
+    held = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
-    if tree.path != top or _leads_out([one.path for one in opened], ours, values):
+    if held[0].path != top or _leads_out([one.path for one in held], ours, values):
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
     own = (common, top, root)
-    rules = [values["core.excludesfile"], f"{common}/info/exclude"]
-    real = {file: os.path.realpath(file) for file in rules if os.path.isfile(file)}
-    named = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
-    excludes = ("--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, named))
-    return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
-
-
-def _program(root: str) -> str | None:
-    """The git of the system, else the first on PATH that is not inside `root`."""
-    named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
-    outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
-    return which("git", path=":".join((*_PLACES, *outside)))
+    rules = filter(os.path.isfile, (values["core.excludesfile"], f"{common}/info/exclude"))
+    excludes = ["--exclude-per-directory=.gitignore"]
+    for file in rules:
+        if not is_within(file, *own) or is_within(os.path.realpath(file), *own):
+            excludes.append(f"--exclude-from={file}")
+    return Repository(program, *held, inside, values, tuple(excludes), budget)
 
 
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes."""
+    """The directory at `path`, which `place` closes. Raises `Unanswered`."""
     real = os.path.realpath(path)
-    held = Held(place.keep_open(HANDLES.root(real)), real)
+    try:
+        held = Held(place.keep_open(HANDLES.root(real)), real)
+    except OSError as error:  # it is not there, or a link on the way is being changed
+        raise Unanswered(f"git failed: {error.strerror}") from error
     if not held.is_there():
         raise Unanswered(_MOVED)
     return held
@@ -319,9 +286,9 @@ def _facts(
 
     A project may name a file of its own as core.excludesFile, and no other file of the user's.
     """
-    first, held = budget.at_most(FIRST_SECONDS), [here.descriptor]
+    first = budget.at_most(FIRST_SECONDS)
     told, listed = answers(
-        RunningGit(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        RunningGit(program, str(here), first, words, {}, held=[here.descriptor])
         for words in (_QUESTION, ("config", "-z", "--show-scope", "--show-origin", "--list"))
     )
     there, git, common = os.fsdecode(told).removesuffix("\n").split(f"\n{_BETWEEN}\n")
@@ -354,7 +321,7 @@ def _facts(
             if not (is_own or scope in ("global", "system")):
                 continue
         values[key] = value if is_valued else "true"
-    return Facts(inside, git, common, values), files
+    return (inside, git, common, values), files
 
 
 def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
@@ -369,23 +336,23 @@ def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = chain.from_iterable(map(_parts, {git, common}))
-        parts = chain((common, objects), parts, _alternates(objects))
+        parts = chain((common, objects), *map(_parts, {git, common}), _alternates(objects))
         return not all(is_within(os.path.realpath(part), *ours) for part in parts)
-    owner, worktree = ours[0], values.get("core.worktree")
-    named = _read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n")  # to git, a NUL ends it
-    # Since git 2.48 it can be relative to the git directory.
-    is_linked = named and os.path.realpath(os.path.join(git, os.fsdecode(named))) == f"{owner}/.git"
-    return not (is_linked or (worktree and os.path.realpath(os.path.join(git, worktree)) == owner))
+    # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
+    named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
+    is_linked = named and os.path.realpath(os.path.join(git, named)) == f"{ours[0]}/.git"
+    worktree = values.get("core.worktree")
+    is_named = worktree and os.path.realpath(os.path.join(git, worktree)) == ours[0]
+    return not (is_linked or is_named)
 
 
 def _parts(git: str) -> Iterator[str]:
     """Yield what git reads in the directory `git`, as far as it can be a link."""
     yield from (f"{git}/{part}" for part in _PARTS)
-    for part in ("logs", "refs", "objects/info", "objects/pack"):
-        yield from _links(f"{git}/{part}")
     # Of the objects, a link at a single one is harmless, because its name tells its content.
     yield from _links(f"{git}/objects", levels=0)
+    for part in ("logs", "refs", "objects/info", "objects/pack"):
+        yield from _links(f"{git}/{part}")
 
 
 def _links(at: str, levels: int = 50) -> Iterator[str]:
@@ -417,8 +384,3 @@ def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
     with suppress(PathError):
         return read(path, directory, most, follow=True).head
     return b""
-
-
-def is_within(path: str, *directories: str) -> bool:
-    """Whether the absolute `path` is one of the `directories` or lies below it."""
-    return any(os.path.commonpath((path, one)) == one for one in directories)

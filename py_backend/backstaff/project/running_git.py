@@ -9,11 +9,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from enum import StrEnum
 from shutil import which
 from typing import IO
 
 from backstaff.budget import Budget
+from backstaff.errors import NoGit, Unanswered
 
 MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12  # bytes that git may print, and that are read of errors
 MAX_SECONDS, TICK = 30, 0.05  # a git's life, also without this server; between looks at the call
@@ -27,6 +27,7 @@ _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "G
 """Variables that say where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it
+    "GIT_INDEX_FILE": "/dev/no-index",  # only some questions are about the index
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
@@ -42,22 +43,10 @@ _ENVIRONMENT = {
 }
 _OVERRIDES = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.untrackedCache=false"),
+    *("core.attributesFile=/dev/null",),
     *("core.packedGitWindowSize=32m", "core.packedGitLimit=256m", "core.quotePath=false"),
     *("core.safecrlf=false", "log.mailmap=false", "safe.bareRepository=explicit"),
 )
-
-
-class NoGit(StrEnum):
-    """The reasons why git does not answer, each as the end of a sentence."""
-
-    ABSENT = "git is not installed"
-    NO_WORK_TREE = "it is not in a git work tree"
-    ELSEWHERE = (
-        "a part of its git directory lies outside the project, and does not name this work tree;"
-        " `git config core.worktree` there can name it, or give a root that has both"
-    )
-    SLOW = "git had not answered"
-    TOO_MUCH = "git had answered too much, or taken too much memory"
 
 
 _MEANINGS = (  # of git's words: a reason, or a remedy
@@ -70,14 +59,6 @@ _MEANINGS = (  # of git's words: a reason, or a remedy
         "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
-
-
-class Unanswered(Exception):
-    """Git did not answer. `why` is a `NoGit`, or git's own words about what it cannot read."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 def reason(complaint: bytes) -> str:
@@ -101,13 +82,12 @@ class RunningGit:
         budget: Budget,
         words: Sequence[str],
         environment: Mapping[str, str],
-        *,
         given: bytes = b"",
         held: Sequence[int] = (),
     ) -> None:
-        """Start the git `program` in the directory `at` with `words`, and `given` as its input.
+        """Start git in the directory `at`, with `given` as its input and the descriptors `held`.
 
-        The descriptors `held` are open in it. Raises `Unanswered`.
+        Raises `Unanswered`.
         """
         import subprocess  # it takes long to load, and nobody waits for git at the start
         from threading import Thread
@@ -177,12 +157,9 @@ class RunningGit:
         """Kill git if it still runs, and all that it has started."""
         import signal
 
-        if self.process.poll() is None:
-            with suppress(ProcessLookupError):
+        with suppress(OSError), self.process:  # it closes its pipes, and is waited for
+            if self.process.poll() is None:
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
-            pipe.close()
 
 
 def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import Cancelled, PermissionRefused
+from backstaff.errors import Cancelled, NoGit, PermissionRefused
 from backstaff.fs.entry import COARSE_NS, RACY_NS, is_young, stamp_of
+from backstaff.fs.entry import up_to as is_up_to
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.project import files as project_files
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.project.running_git import NoGit
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import RandomRepository, alone, git
@@ -417,7 +417,7 @@ def test_what_is_confirmed_up_to_a_path_is_there_up_to_it(folder: Path) -> None:
 def up_to(found: ProjectFiles, last: str) -> tuple[object, ...]:
     """Return what is found up to the path `last`."""
     until = found.until(last)
-    paths = list(filter(project_files.up_to(last), found.paths))
+    paths = list(filter(is_up_to(last), found.paths))
     return paths, until.ignored, [(one.path, one.closed) for one in until.directories]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.errors import Cancelled
+from backstaff.errors import Cancelled, NoGit, Unanswered
 from backstaff.fs.root import Place, Root
 from backstaff.project import files as listing
 from backstaff.project import git as asking
@@ -21,7 +21,7 @@ from backstaff.project import running_git
 from backstaff.project.edits import touched
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import NoGit, RunningGit, Unanswered
+from backstaff.project.running_git import RunningGit
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 from tests.py.trees import settle
@@ -85,18 +85,18 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
     everything = {"a", "d/b", "new\nline", "0" * 40}
     with asked(root) as repository:
         assert repository.inside == ""
-        assert repository.branch(Budget()) == "trunk"
+        assert repository.branch() == "trunk"
         assert tracked(repository) == sorted(everything)
-        first, second = touched(repository, repository.latest_commit(), Budget(), 9)
+        first, second = touched(repository, repository.latest_commit(), 9)
         assert (first, set(second)) == (["d/b"], everything)
-        assert touched(repository, repository.latest_commit(), Budget(), 1) == [["d/b"]]
+        assert touched(repository, repository.latest_commit(), 1) == [["d/b"]]
 
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.inside == "d/"
         assert tracked(repository) == ["d/b"]
-        assert touched(repository, repository.latest_commit(), Budget(), 9) == [["b"], ["b"]]
+        assert touched(repository, repository.latest_commit(), 9) == [["b"], ["b"]]
 
 
 def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
@@ -114,14 +114,14 @@ def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder:
 def test_detached_head_has_no_branch(root: Path) -> None:
     git(root, "checkout", "-q", "--detach")
     with asked(root) as repository:
-        assert repository.branch(Budget()) == ""
+        assert repository.branch() == ""
 
 
 def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -> None:
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
-        assert repository.branch(Budget()) == "trunk"
-        assert touched(repository, repository.latest_commit(), Budget(), 9) == []
+        assert repository.branch() == "trunk"
+        assert touched(repository, repository.latest_commit(), 9) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -203,9 +203,9 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     (root / "d/b").write_text("changed")
     (root / "ran").unlink(missing_ok=True)
     with asked(root) as repository:
-        assert repository.branch(Budget()) == "trunk"
+        assert repository.branch() == "trunk"
         assert "d/b" in tracked(repository)
-        assert touched(repository, repository.latest_commit(), Budget(), 9)
+        assert touched(repository, repository.latest_commit(), 9)
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
@@ -235,7 +235,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
     with opened(root / path, root) as place, pytest.raises(Unanswered):
-        touched(find_repository(place, Budget()), commit, Budget(), 9)
+        touched(find_repository(place, Budget()), commit, 9)
     assert not ran.exists()
 
 
@@ -251,19 +251,19 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
     assert no_git(project) is NoGit.ELSEWHERE
     with asked(project, folder) as repository:  # a root that has both
-        assert touched(repository, repository.latest_commit(), Budget(), 9)
+        assert touched(repository, repository.latest_commit(), 9)
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
     git(root, "worktree", "add", "-q", "-b", "other", str(folder / "linked"))
     with asked(folder / "linked") as repository:
-        assert repository.branch(Budget()) == "other"
+        assert repository.branch() == "other"
     outer = folder / "outer"
     outer.mkdir()
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
     with asked(outer / "module") as repository:
-        assert touched(repository, repository.latest_commit(), Budget(), 9)
+        assert touched(repository, repository.latest_commit(), 9)
 
 
 def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
@@ -330,7 +330,7 @@ def test_nothing_is_written(root: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
         tracked(repository)
-        touched(repository, repository.latest_commit(), Budget(), 9)
+        touched(repository, repository.latest_commit(), 9)
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
@@ -383,7 +383,7 @@ def test_environment_of_the_caller_does_not_count(
     monkeypatch.setenv("GIT_DIR", str(folder / "nowhere"))
     monkeypatch.setenv("GIT_TRACE", str(folder / "trace"))
     with asked(root) as repository:
-        assert repository.branch(Budget()) == "trunk"
+        assert repository.branch() == "trunk"
     assert not (folder / "trace").exists()
 
 
@@ -501,8 +501,8 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
         assert "its index is split" in found.not_applied
     with asked(root) as repository:
         assert repository.is_split
-        assert touched(repository, repository.latest_commit(), Budget(), 5)
-        assert repository.branch(Budget()) == "trunk"
+        assert touched(repository, repository.latest_commit(), 5)
+        assert repository.branch() == "trunk"
     assert times(root) == before
 
 

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 from backstaff import errors
 from backstaff.changes.work_tree import WorkTree, opened
-from backstaff.errors import ErrorCode, ToolError
-from backstaff.project.running_git import NoGit, Unanswered
+from backstaff.errors import ErrorCode, NoGit, ToolError, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal

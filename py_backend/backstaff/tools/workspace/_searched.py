@@ -20,13 +20,12 @@ from backstaff.contents.regexp_worker import Job, judged
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
 from backstaff.contents.worth import CUT_FILES, Worthy, by_words, weights, with_places
-from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
+from backstaff.errors import DeadlineExceeded, ErrorCode, NoGit, NotADirectory, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES, Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
-from backstaff.project.running_git import NoGit
 from backstaff.reading.encoding import codec
 from backstaff.render.names import show
 from backstaff.result import Note, NoteKind

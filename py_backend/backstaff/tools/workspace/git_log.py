@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 
 from backstaff.changes.history import Commit, blame, commits
 from backstaff.changes.work_tree import WorkTree
-from backstaff.errors import ErrorCode, ToolError
-from backstaff.project.running_git import NoGit, Unanswered
+from backstaff.errors import ErrorCode, NoGit, ToolError, Unanswered
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, Tool, argument

@@ -8,16 +8,16 @@ are not named. Ignored files are left out. The text keeps to `max_tokens`, estim
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePath
 
 from backstaff import file_kinds
-from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, ErrorCode, NoGit, PathError, ToolError, Unanswered
 from backstaff.fs.root import Place
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
@@ -104,8 +104,10 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, context: Context) -> Row:
     """Return all data but the map. The branch is None if none is known, "" if HEAD is detached."""
     repository, prefix, totals = found.repository, there.prefix, there.totals
-    share = context.budget.share(WALK_SHARE)
-    branch = None if isinstance(repository, str) else repository.branch(share)
+    branch = None
+    if not isinstance(repository, str):
+        with suppress(Unanswered):
+            branch = replace(repository, budget=context.budget.share(WALK_SHARE)).branch()
     paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]

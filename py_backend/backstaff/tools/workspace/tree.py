@@ -25,11 +25,10 @@ from typing import Any
 
 from backstaff.contents.choice import EXCLUDED
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
+from backstaff.fs.entry import GROUPS, Kind, Named, groups_in, in_order
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import Globs
-from backstaff.project.files import in_order
 from backstaff.render.lines import all_files, bracketed, fit, omitted, paths_in_a_note, plural, size
 from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
