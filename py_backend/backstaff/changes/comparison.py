@@ -119,7 +119,6 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     files = work_tree.decided(tree, tree.parsed(next(parts)), below if target is None else None)
     if target is None:
         _put_buffers(tree, base, files, buffers)
-    repository.require_in_place()
     # A file of another type has two parts with the same first line.
     coming = groupby(parts, lambda part: part.partition(b"\n")[0])
     files = {path: files[path] for path in sorted(files, key=os.fsencode)}

@@ -18,6 +18,7 @@ from backstaff.errors import NoGit, PathError, Unanswered
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place, is_within
+from backstaff.programs import answers
 from backstaff.project.git import Repository, Sees, find_repository
 from backstaff.project.running_git import QUIET
 
@@ -29,8 +30,7 @@ _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-s
 _FIELDS = {"1": 9, "2": 10, "u": 11}  # of git's lines: a change, a renamed file, a conflict
 # Git prints the line of the branch alone, because it sees no file and no index.
 _BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
-# A submodule in the index, of a conflict ours. Git compares none without "H" or "M", as after
-# --skip-worktree.
+# A submodule in the index, of a conflict ours. Git compares none without H or M (--skip-worktree).
 _GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
@@ -199,7 +199,7 @@ def status_of(tree: WorkTree) -> Status:
     asked += [((*tree.renames("status", "diff"), *_STATUS, *below), "files")]
     asked += [((*others, *below), "files")] * untracked_counts
     gits = (repository.start(*words, sees=sees) for words, sees in asked)
-    branch, tracked, *listed = repository.answers(gits)  # all at the same time
+    branch, tracked, *listed = answers(gits)  # all at the same time
     rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
     for line in repository.budget.checked(lines):

@@ -7,6 +7,8 @@ question. The systems are Linux, macOS and the BSDs: Windows has no descriptors 
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
 
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LIST = os.O_RDONLY | _DIRECTORY
@@ -17,6 +19,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # Reopening "." needs search permission; reopening this name of a descriptor, on the systems that
 # have it, does not.
 _HELD = "/proc/self/fd/%d"
+# Whether such a name leads to the open directory, whatever is renamed. Only Linux has them.
+BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
 
 DEEPEST = 100  # directories that a walk holds open: four walks leave half of 1,024
 
@@ -24,8 +28,9 @@ DEEPEST = 100  # directories that a walk holds open: four walks leave half of 1,
 class Descriptors:
     """The questions. `name` is a single name, and none is looked up twice. All raise OSError.
 
-    So renaming at full speed did not get out of the root in millions of tries. Only git's own files
-    and its rules are asked for by paths, which can lead above the root. No answer shows them.
+    So renaming at full speed did not get out of the root in millions of tries. Only these are asked
+    for by paths: git's own files and its rules, which can lie above the root, and files of which
+    the status is compared with an earlier one. No answer shows any of them.
     """
 
     # A walk calls these for every directory, and a method around them would take as long again.
@@ -83,3 +88,28 @@ class Descriptors:
 
 
 HANDLES = Descriptors()
+
+
+class OpenDirectory(NamedTuple):
+    """A directory that is held open for another program, and its real path."""
+
+    descriptor: int
+    path: str
+
+    def __str__(self) -> str:
+        """The path for the program: one to the open directory, where the system has that."""
+        return _HELD % self.descriptor if BY_DESCRIPTOR else self.path
+
+    def is_in_place(self) -> bool:
+        """Whether the real path still leads to the open directory."""
+        with suppress(OSError):
+            if BY_DESCRIPTOR:
+                return os.readlink(str(self)) == self.path
+            status = os.stat(self.path, follow_symlinks=False)
+            return os.path.samestat(status, HANDLES.status(self.descriptor))
+        return False
+
+
+def are_in_place(directories: Iterable[OpenDirectory]) -> bool:
+    """Whether the paths that a program gets for `directories` lead to them."""
+    return BY_DESCRIPTOR or all(one.is_in_place() for one in directories)

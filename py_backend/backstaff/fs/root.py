@@ -24,7 +24,7 @@ from typing import Self
 from backstaff import errors
 from backstaff.fs import file
 from backstaff.fs.entry import Kind, kind_of, lstat
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import HANDLES, OpenDirectory
 from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096  # bytes, links, components (links' too)
@@ -92,6 +92,14 @@ class Place(_Held):
         """Return `descriptor`, which the place closes with its own."""
         self._open.append(descriptor)
         return descriptor
+
+    def hold(self, path: str) -> OpenDirectory:
+        """Open the directory at the absolute `path`, inside the root or not. Raises `OSError`."""
+        real = os.path.realpath(path)
+        held = OpenDirectory(self.keep_open(HANDLES.root(real)), real)
+        if not held.is_in_place():
+            raise OSError(errno.ESTALE, "its directories were moved meanwhile")
+        return held
 
     def opened(self) -> AbstractContextManager[file.Opened]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""

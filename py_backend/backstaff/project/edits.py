@@ -22,17 +22,15 @@ from backstaff.project.running_git import QUIET
 COMMITS, BULK = 1000, 100  # commits to read, and files of a commit that counts, at most
 # The mean reciprocal rank of a file by four words of a commit's subject was .30 with 1,000 commits
 # and .29 with 300. With 1,000 it was .27 for 100 files a commit, and .25 for 10.
+_TOUCHED = ("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{COMMITS}")
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The files that each commit touched, the latest first, and how many touched a file: `heat`.
+    """The edits of files below a place by their paths; files that are gone are among them."""
 
-    Paths are relative to the place; files that are gone are among them.
-    """
-
-    commits: Sequence[Sequence[str]] = ()
-    heat: Mapping[str, int] = field(default_factory=dict)
+    commits: Sequence[Sequence[str]] = ()  # the files that each commit touched, the latest first
+    heat: Mapping[str, int] = field(default_factory=dict)  # how many of these touched a file
     unknown: str = ""  # why git tells nothing
 
 
@@ -43,30 +41,20 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, str):
         return Edits(unknown=repository)
-    repository = replace(repository, budget=budget)
+    repository, told = replace(repository, budget=budget), b""
     try:
         key = (place.path, head := repository.latest_commit(), repository.is_shallow)
         if kept := _KEPT.get(key):
             return kept
-        several = commits if len(commits := touched(repository, head)) > 1 else []
+        if head:
+            told = repository.ask(*_TOUCHED, *QUIET, head, *repository.below())
     except Unanswered as error:
         return Edits(unknown=error.why)
-    listed = ([file for file in one if not is_generated(file)] for one in several)
-    commits = [one for one in listed if 0 < len(one) <= BULK]
+    # Two NULs and a newline stand before the paths of a commit, and a NUL behind each.
+    listed = [part.rstrip("\0").split("\0") for part in os.fsdecode(told).split("\0\0\n")[1:]]
+    start, several = len(repository.inside), listed if len(listed) > 1 else []
+    commits = [[f for path in one if not is_generated(f := path[start:])] for one in several]
+    commits = [one for one in commits if 0 < len(one) <= BULK]
     found = Edits(commits, Counter(chain.from_iterable(commits)))
     _KEPT.put(key, found)
     return found
-
-
-def touched(repository: Repository, head: str, most: int = COMMITS) -> list[list[str]]:
-    """The files below its place that each of the `most` commits up to `head` touched, latest first.
-
-    A commit with none, such as a merge, is left out. Raises `Unanswered`.
-    """
-    if not head:
-        return []
-    words = ("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}")
-    told = os.fsdecode(repository.ask(*words, *QUIET, head, *repository.below()))
-    # Two NULs and a newline stand before the paths, and a NUL behind each.
-    listed = (entry.rstrip("\0").split("\0") for entry in told.split("\0\0\n")[1:])
-    return [[path.removeprefix(repository.inside) for path in paths] for paths in listed]

@@ -1,10 +1,10 @@
 """The files of a project: everything below a directory that git does not ignore.
 
 This is the walk of `fs.walk` without the names that git ignores, as git itself lists them: a
-tracked file is a file of the project even where a rule would hide it. Without git or a work tree
-all files count, and `not_applied` says so where there is a `.gitignore`. A repository within is one
-closed directory, as for git; it can be walked by itself. Links are leaves. `.git`, special files,
-and Emacs's own files never count: its locks (`.#a.py`), and the copies that it saves (`#a.py#`).
+tracked file is one of the project even where a rule would hide it. Without a work tree all files
+count, and `not_applied` says so where there is a `.gitignore`. A repository within is one closed
+directory. `.git`, special files, Emacs's locks (`.#a.py`), and the copies that it saves by itself
+(`#a.py#`) never count.
 
 The files are kept for the next call, which walks again if any stamp of a directory or of rules is
 another one on the disk. So no answer is stale, as far as the file system dates changes at once; one
@@ -13,13 +13,12 @@ on a network may be late. A search that may end early compares only as far as it
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, pairwise, repeat
-from operator import eq
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -34,8 +33,6 @@ from backstaff.project.git import Repository, find_repository
 MAX_KEPT = 500_000  # files and directories that are kept, of all projects: 80 MB
 # The longest list by git, in seconds and as a part of the walk's: a fifo below makes git wait.
 LIST_SECONDS, LIST_SHARE = 5.0, 0.5
-
-_DOT_GIT, _RULES = ".git", ".gitignore"
 
 
 class Closed(StrEnum):
@@ -73,7 +70,7 @@ class ProjectFiles:
     repository: Repository | str  # can be asked while the place is open; else why there is none
     expired: bool = False  # the time was up, and files are missing
     not_applied: str = ""  # why no `.gitignore` counts, though there is one
-    is_current: Callable[[str], bool] | None = None  # compares kept files with the disk
+    unconfirmed: tuple[Mapping[str, Stamp], int, Budget] | None = None  # stamps of kept files
 
     @property
     def ignored(self) -> int:
@@ -82,14 +79,15 @@ class ProjectFiles:
 
     def confirm(self, last: str = "") -> None:
         """Raise `Changed` if there may be other files up to the path `last`; "" is for all."""
-        if self.is_current and not self.is_current(last):
-            raise Changed
-
-    def until(self, last: str) -> "ProjectFiles":
-        """Return a copy that has only the directories in which a path up to `last` may lie."""
-        is_early = up_to(last)
-        within = [one for one in self.directories if not one.path or is_early(f"{one.path}/")]
-        return replace(self, directories=within)
+        if not self.unconfirmed:
+            return
+        stamps, directory, budget = self.unconfirmed
+        with suppress(OSError, DeadlineExceeded):
+            early = list(filter(up_to(last) if last else None, budget.checked(stamps)))
+            met = map(stamp_of, HANDLES.lstats(early, directory))
+            if [*met] == [*map(stamps.__getitem__, early)]:
+                return
+        raise Changed
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
@@ -119,7 +117,7 @@ def project_files(
     git = None if include_ignored or isinstance(repository, str) else repository
     files = ["."]
     if git:
-        files += ["../" * up + _RULES for up in range(git.inside.count("/"), 0, -1)]
+        files += ["../" * up + ".gitignore" for up in range(git.inside.count("/"), 0, -1)]
         files += [option.removeprefix("--exclude-from=") for option in git.excludes[1:]]
         files += [f"{git.git}/index"]
     stamps = [stamp_at(file, directory) for file in files]
@@ -131,9 +129,11 @@ def project_files(
     if kept and (known == basis or (known[:-1] == basis[:-1] and look.hides_like(last))):
         if are_settled(stamps[-1:], begun):
             KEPT.put(key, (kept, basis, last))
-        is_current = partial(_is_current, last.stamps, directory, budget)
-        if lazily or is_current(""):
-            return replace(kept, repository=repository, is_current=is_current if lazily else None)
+        found = replace(kept, repository=repository, unconfirmed=(last.stamps, directory, budget))
+        with suppress(Changed):
+            if not lazily:
+                found.confirm()
+            return found if lazily else replace(found, unconfirmed=None)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
@@ -143,19 +143,10 @@ def project_files(
     not_applied = (look.unanswered or why) if look.has_rules and not include_ignored else ""
     found = ProjectFiles(look.directories, paths, repository, walk.expired, not_applied)
     # A git that failed may answer the next call.
-    if look.is_steady and not (walk.expired or look.unanswered):
-        if are_settled(chain(stamps, look.stamps.values()), begun):
-            KEPT.put(key, (found, basis, look))
+    is_whole = look.is_steady and not (walk.expired or look.unanswered)
+    if is_whole and are_settled(chain(stamps, look.stamps.values()), begun):
+        KEPT.put(key, (found, basis, look))
     return found
-
-
-def _is_current(stamps: Mapping[str, Stamp], directory: int, budget: Budget, last: str) -> bool:
-    """Whether a walk would meet the same, where a path up to `last` may lie; "" is for all."""
-    early = list(filter(up_to(last) if last else None, stamps))
-    with suppress(OSError, DeadlineExceeded):
-        met = map(stamp_of, HANDLES.lstats(budget.checked(early), directory))
-        return all(map(eq, met, map(stamps.__getitem__, early)))
-    return False
 
 
 @dataclass
@@ -223,10 +214,10 @@ class _Look:
         """Note the files in the open `directory`; return the directories to enter."""
         prefix, ignored = f"{path}/" if path else "", 0
         files, directories, links, _ = groups = [*map(sorted, groups_in(directory, self.budget))]
-        watched = [_RULES] if _RULES in files else []
+        watched = [".gitignore"] if ".gitignore" in files else []
         self.has_rules |= bool(watched)
-        if dot_git := next((names for names in groups[:3] if _DOT_GIT in names), None):
-            dot_git.remove(_DOT_GIT)
+        if dot_git := next((names for names in groups[:3] if ".git" in names), None):
+            dot_git.remove(".git")
         is_closed = False
         if path and self.git and (dot_git is not None or self.has_gitlinks):
             is_closed = path in self.within
@@ -234,7 +225,7 @@ class _Look:
                 # Git enters a directory with tracked files, whatever its `.git` is.
                 is_closed = f"{path}/" in self.within or bool(self.unanswered)
                 # A link or a file names a repository, and nothing here changes with that one.
-                watched += [_DOT_GIT]
+                watched += [".git"]
                 self.is_steady &= dot_git is directories
         if is_closed:
             files, directories, links = [], [], []
@@ -247,7 +238,7 @@ class _Look:
                 names[:] = [name for name in names if name not in hidden]
         watched += directories
         try:
-            stamps = map(stamp_of, HANDLES.lstats(self.budget.checked(watched), directory))
+            stamps = map(stamp_of, HANDLES.lstats([*self.budget.checked(watched)], directory))
             self.stamps.update(zip([prefix + name for name in watched], stamps, strict=True))
         except OSError:  # one is gone by now
             self.is_steady = False

@@ -2,8 +2,8 @@
 
 The clean repository comes with this package: a directory without settings, hooks and attributes
 (`clean/`). Git takes it for the common part of the repository (`GIT_COMMON_DIR`), and has the real
-index, objects and references. Git does not read the repository's configuration there, even if it
-changes during the call. The values of a few settings, such as core.autocrlf, are handed on.
+index, objects and references. So git reads no configuration of the repository, even if it changes
+during the call. The values of a few settings, such as core.autocrlf, are handed on.
 
 Only two questions go to the real repository: its place with its settings, and its references.
 Neither reads a file of the work tree. Git gets its directories open, so that none is swapped.
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from pathlib import PurePath
+from pathlib import Path
 from shutil import rmtree, which
 from tempfile import mkdtemp
 from typing import Literal
@@ -28,26 +28,23 @@ from backstaff.cache import LRUCache
 from backstaff.errors import NoGit, PathError, Unanswered
 from backstaff.fs.entry import Stamp, are_settled, stamp_at
 from backstaff.fs.file import read
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import OpenDirectory
 from backstaff.fs.root import Place, is_within
-from backstaff.project import running_git
-from backstaff.project.running_git import RunningGit, answers
+from backstaff.programs import MAX_OUTPUT, RunningProgram, answers
+from backstaff.project.running_git import start_git
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED = 4096  # bytes of a file that names other directories, at most
-
-_MOVED = "its directories were moved meanwhile"
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
-_PARTS = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow", "info"),
-    *("info/grafts", "logs", "refs", "objects"),
-)
+# All that git reads in its directory, and the directories there in which it reads all files.
+_PARTS = "HEAD config config.worktree commondir index packed-refs shallow info info/grafts objects"
+_DEEP = ("logs", "refs", "objects/info", "objects/pack")
+_SPLIT = "its index is split, and git would touch it: `git update-index --no-split-index` ends that"
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
-_BETWEEN = "--//"  # git repeats it between its answers; no real path has two slashes together
-_QUESTION = (
-    *("rev-parse", "--is-inside-work-tree", "--show-prefix", _BETWEEN, "--absolute-git-dir"),
-    *(_BETWEEN, "--git-common-dir"),
+_QUESTIONS = (  # git repeats `--//`, because no real path has two slashes together
+    "rev-parse --is-inside-work-tree --show-prefix --// --absolute-git-dir --// --git-common-dir",
+    "config -z --show-scope --show-origin --list",
 )
 _HANDED_ON = (  # the settings in `core` that a git in the clean repository has, too
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
@@ -60,31 +57,10 @@ _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_
 # has no index with the attributes alone, or it would read a file in place of its object. For a
 # question about its references alone, it is in the real repository.
 Sees = Literal["objects", "index", "attributes", "files", "references"]
-# Git's answers about a place: the path from the top to it, git's directory and its common part, and
+# Git's answers about a place: the top, the path from there, git's directory, its common part, and
 # the settings. They are kept with the stamps of the files that they come from.
-Facts = tuple[str, str, str, Mapping[str, str]]
+Facts = tuple[str, str, str, str, Mapping[str, str]]
 _FACTS: LRUCache[tuple[str, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A directory that is held open, and its real path."""
-
-    descriptor: int
-    path: str
-
-    def __str__(self) -> str:
-        """The path by which git gets the directory: the open one, where the system has that."""
-        return f"/proc/self/fd/{self.descriptor}" if running_git.BY_DESCRIPTOR else self.path
-
-    def is_there(self) -> bool:
-        """Whether the path still leads to the open directory."""
-        with suppress(OSError):
-            if running_git.BY_DESCRIPTOR:
-                return os.readlink(str(self)) == self.path
-            status = os.stat(self.path, follow_symlinks=False)
-            return os.path.samestat(status, HANDLES.status(self.descriptor))
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +68,10 @@ class Repository:
     """The work tree around a place. It can be asked while the place is open."""
 
     program: str
-    top: Held
-    git: Held
-    common: Held
-    objects: Held
+    top: OpenDirectory
+    git: OpenDirectory
+    common: OpenDirectory
+    objects: OpenDirectory
     inside: str  # the path from the top of the work tree to the place: "" or `a/b/`
     values: Mapping[str, str]  # the settings, the last of each name
     excludes: tuple[str, ...]  # git's options for the files of ignore rules
@@ -106,14 +82,11 @@ class Repository:
         full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
         return ["--", *(f":(top,literal){path}" for path in full if path)]
 
-    def start(self, *words: str, sees: Sees = "objects", given: bytes = b"") -> RunningGit:
+    def start(self, *words: str, sees: Sees = "objects", given: bytes = b"") -> RunningProgram:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
-            raise Unanswered(
-                "its index is split, and git cannot read it without a change of file times:"
-                " `git update-index --no-split-index` ends that"
-            )
+            raise Unanswered(_SPLIT)
         in_table = self.values.get("extensions.refstorage") == "reftable"
         clean, git = clean_directory(self.object_format, reftable=in_table), str(self.git)
         environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects)}
@@ -128,29 +101,18 @@ class Repository:
             words = (*self.handed_on, *words)
             shallow = f"{self.common}/shallow"  # if there is one
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
-        at, held = str(self.top) if has_files else clean, [one.descriptor for one in self._held]
-        return RunningGit(self.program, at, self.budget, words, environment, given, held)
+        at, held = self.top if has_files else clean, (self.top, self.git, self.common, self.objects)
+        return start_git(self.program, at, self.budget, words, environment, given=given, held=held)
 
     def ask(
         self, *words: str, sees: Sees = "objects", given: bytes = b"", fine: tuple[int, ...] = (0,)
     ) -> bytes:
         """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
-        return self.answers([self.start(*words, sees=sees, given=given)], fine)[0]
+        return b"".join(self.start(*words, sees=sees, given=given).pieces(fine))
 
     def entries(self, *words: str, given: bytes = b"") -> list[str]:
         """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
         return os.fsdecode(self.ask(*words, sees="files", given=given)).split("\0")[:-1]
-
-    def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
-        """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
-        outputs = answers(starting, fine)
-        self.require_in_place()
-        return outputs
-
-    def require_in_place(self) -> None:
-        """Raise `Unanswered` if git got a path that leads to another directory by now."""
-        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
-            raise Unanswered(_MOVED)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """Whether the setting `key` is on: any value that git does not read as false."""
@@ -160,11 +122,6 @@ class Repository:
         """The commit at `HEAD`; "" before the first. Raises `Unanswered`."""
         words = ("rev-parse", "--verify", "--quiet", "HEAD")
         return self.ask(*words, sees="references", fine=(0, 1)).decode().strip()
-
-    def branch(self) -> str:
-        """The name of the branch, even before its first commit; "" if `head` is detached."""
-        words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-        return os.fsdecode(self.ask(*words, sees="references", fine=(0, 1)).removesuffix(b"\n"))
 
     @property
     def object_format(self) -> str:
@@ -189,8 +146,7 @@ class Repository:
 
     @property
     def is_split(self) -> bool:
-        """Whether the index names a shared one beside it (gitformat-index, "Split index")."""
-        # Git sets the time of a shared index whenever it reads one, and nothing here may.
+        """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
             shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
             return any(bytes.fromhex(one[1]) in self._index for one in shared)
@@ -199,38 +155,31 @@ class Repository:
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        return b"\0\0\xe0\0" in self._index  # the mode of a submodule
+        modes = re.finditer(b"\0\0\xe0\0", index := self._index)  # modes, 8-aligned before v4
+        return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
 
     @property
     def _index(self) -> bytes:
-        return _read("index", self.git.descriptor, running_git.MAX_OUTPUT)
-
-    @property
-    def _held(self) -> tuple[Held, ...]:
-        return self.top, self.git, self.common, self.objects
+        return _read("index", self.git.descriptor, MAX_OUTPUT)
 
 
 @cache
 def clean_directory(object_format: str, *, reftable: bool = False) -> str:
-    """The clean common directory. A server that runs from memory makes one, and removes it.
-
-    With `reftable` git reads its references in a table, as extensions.refStorage says.
-    """
+    """The clean common directory. One is made, and removed, for a server that runs from memory."""
     path = os.path.join(_CLEAN, object_format)
     if object_format in ("sha1", "sha256") and (reftable or not os.path.isdir(f"{path}/refs")):
         path = mkdtemp(prefix="backstaff-")
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
-        with open(f"{path}/config", "w", encoding="ascii") as file:
-            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
-            file.write(f"objectFormat={object_format}\n" + "refStorage=reftable\n" * reftable)
+        text = f"[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat={object_format}\n"
+        Path(path, "config").write_text(text + "refStorage=reftable\n" * reftable, "ascii")
     return path
 
 
 def find_repository(place: Place, budget: Budget) -> Repository:
     """The work tree around the directory `place`. Raises `Unanswered`."""
-    root, here = place.root.path, Held(place.directory, place.path)
-    above = (place.path, *map(str, PurePath(place.path).parents))
+    root, here = place.root.path, OpenDirectory(place.directory, place.path)
+    above = (place.path, *map(str, Path(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
         raise Unanswered(NoGit.NO_WORK_TREE)
@@ -246,67 +195,49 @@ def find_repository(place: Place, budget: Budget) -> Repository:
         stamps = {file: stamp_at(file) for file in files}
         if are_settled(stamps.values(), begun):
             _FACTS.put(key, (facts, stamps))
-    inside, git, common, values = facts
-    top = f"{place.path}/".removesuffix(inside).rstrip("/") or "/"
-    common = os.path.realpath(os.path.join(place.path, common))
-    # Open the directories first and judge them then, so that nobody can swap them in between.
-    held = [_opened(path, place) for path in (top, git, common, f"{common}/objects")]
+    top, inside, git, common, values = facts
+    try:  # open the directories first and judge them then, so that nobody can swap them in between
+        held = [place.hold(path) for path in (top, git, common, f"{common}/objects")]
+    except OSError as error:  # one is not there, or a link on the way is being changed
+        raise Unanswered(f"git failed: {error.strerror}") from error
+    tree, at, shared, objects = held
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
-    if held[0].path != top or _leads_out([one.path for one in held], ours, values):
+    if tree.path != top or _leads_out([one.path for one in held], ours, values):
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    own = (common, top, root)
-    rules = filter(os.path.isfile, (values["core.excludesfile"], f"{common}/info/exclude"))
-    excludes = ["--exclude-per-directory=.gitignore"]
-    for file in rules:
-        if not is_within(file, *own) or is_within(os.path.realpath(file), *own):
-            excludes.append(f"--exclude-from={file}")
-    return Repository(program, *held, inside, values, tuple(excludes), budget)
-
-
-def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises `Unanswered`."""
-    real = os.path.realpath(path)
-    try:
-        held = Held(place.keep_open(HANDLES.root(real)), real)
-    except OSError as error:  # it is not there, or a link on the way is being changed
-        raise Unanswered(f"git failed: {error.strerror}") from error
-    if not held.is_there():
-        raise Unanswered(_MOVED)
-    return held
+    own = (shared.path, top, root)
+    rules = [values["core.excludesfile"], f"{shared.path}/info/exclude"]
+    real = {file: os.path.realpath(file) for file in rules if os.path.isfile(file)}
+    named = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
+    excludes = ("--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, named))
+    return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
 
 
 def _facts(
-    program: str, here: Held, dot_gits: Sequence[str], budget: Budget
+    program: str, here: OpenDirectory, dot_gits: Sequence[str], budget: Budget
 ) -> tuple[Facts, Iterable[str]]:
-    """Git's answers about the place `here`, and the files that they come from, if these exist.
-
-    A project may name a file of its own as core.excludesFile, and no other file of the user's.
-    """
+    """Git's answers about the place `here`, and the files that they come from, if these exist."""
     first = budget.at_most(FIRST_SECONDS)
     told, listed = answers(
-        RunningGit(program, str(here), first, words, {}, held=[here.descriptor])
-        for words in (_QUESTION, ("config", "-z", "--show-scope", "--show-origin", "--list"))
+        start_git(program, here, first, one.split(), {}, held=[here]) for one in _QUESTIONS
     )
-    there, git, common = os.fsdecode(told).removesuffix("\n").split(f"\n{_BETWEEN}\n")
-    is_inside, _, inside = there.partition("\n")
-    if is_inside != "true":
+    there, git, common = os.fsdecode(told).removesuffix("\n").split("\n--//\n")
+    if not there.startswith("true\n"):
         raise Unanswered(NoGit.NO_WORK_TREE)
-    top = f"{here.path}/".removesuffix(inside).rstrip("/") or "/"
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    top = f"{here.path}/".removesuffix(inside := there[5:]).rstrip("/") or "/"
+    common, home = os.path.join(here.path, common), os.path.expanduser("~")
+    folder = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
     defaults = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
-    values = {key: f"{folder}/git/{name}" for key, name in defaults.items()}
-    files = [f"{folder}/git/config", os.path.expanduser("~/.gitconfig"), "/etc/gitconfig"]
-    files += [os.path.join(os.path.dirname(os.path.dirname(program)), "etc/gitconfig")]
+    values = {key: f"{folder}/{name}" for key, name in defaults.items()}
+    files = [f"{folder}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{common}/config"]
     files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
     # The time of a directory `.git` changes with the index, and these facts do not.
     files += [one for one in dot_gits if not os.path.isdir(one)]
-    files += [f"{directory}/HEAD" for directory in (*dot_gits, git)]
-    files += [f"{git}/config.worktree", f"{git}/commondir"]
-    files += [os.path.join(here.path, common, "config")]
+    files += [*(f"{one}/HEAD" for one in dot_gits), f"{git}/HEAD", f"{git}/config.worktree"]
+    files += [f"{git}/commondir", os.path.join(os.path.dirname(program), "../etc/gitconfig")]
     parts = iter(os.fsdecode(listed).split("\0")[:-1])
     # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
     for scope, origin, setting in zip(parts, parts, parts, strict=False):
@@ -317,26 +248,30 @@ def _facts(
             files.append(os.path.join(os.path.dirname(source), os.path.expanduser(value)))
         if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
+            # A project may name a file of its own for its rules, and no other file of the user's.
             is_own = key == "core.excludesfile" and is_within(os.path.realpath(value), top)
-            if not (is_own or scope in ("global", "system")):
-                continue
-        values[key] = value if is_valued else "true"
-    return (inside, git, common, values), files
+        if key not in defaults or is_own or scope in ("global", "system"):
+            values[key] = value if is_valued else "true"
+    return (top, inside, git, common, values), files
 
 
-def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
+def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
     """Whether a part of a repository lies in neither of the directories `ours`.
 
-    The `paths` are the work tree, git's directory, its common part and the objects. That of a
-    linked work tree or of a submodule can lie outside, and then it names this work tree, by
-    `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so all of it is
-    the user's own.
+    The `paths` are the work tree, git's directory, its common part and the objects. Those of a
+    linked work tree or a submodule can lie outside if git's directory names this work tree, by
+    `gitdir` or core.worktree, because nobody writes that into another repository of the user's.
     """
     top, git, common, objects = paths
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = chain((common, objects), *map(_parts, {git, common}), _alternates(objects))
+        parts = [common, objects, *_alternates(objects)]
+        for at in {git, common}:
+            parts += [f"{at}/{part}" for part in (*_PARTS.split(), *_DEEP)]
+            parts += chain(*(_links(f"{at}/{part}") for part in _DEEP))
+            # A link at a single object is harmless, because its name tells its content.
+            parts += _links(f"{at}/objects", levels=0)
         return not all(is_within(os.path.realpath(part), *ours) for part in parts)
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
     named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
@@ -346,16 +281,8 @@ def _leads_out(paths: list[str], ours: tuple[str, str], values: Mapping[str, str
     return not (is_linked or is_named)
 
 
-def _parts(git: str) -> Iterator[str]:
-    """Yield what git reads in the directory `git`, as far as it can be a link."""
-    yield from (f"{git}/{part}" for part in _PARTS)
-    # Of the objects, a link at a single one is harmless, because its name tells its content.
-    yield from _links(f"{git}/objects", levels=0)
-    for part in ("logs", "refs", "objects/info", "objects/pack"):
-        yield from _links(f"{git}/{part}")
-
-
 def _links(at: str, levels: int = 50) -> Iterator[str]:
+    """Yield the links below the directory `at`."""
     with suppress(OSError), os.scandir(at) as entries:
         for entry in entries:
             if entry.is_symlink():
@@ -373,10 +300,9 @@ def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
     if content and (len(content) == MAX_NAMED or b'"' in content or not levels):
         yield "/"
         return
-    for line in content.splitlines():
-        if line and not line.startswith(b"#"):
-            yield (path := os.path.join(objects, os.fsdecode(line)))
-            yield from _alternates(path, levels - 1)
+    for line in filter(None, content.splitlines()):
+        yield (path := os.path.join(objects, os.fsdecode(line)))
+        yield from _alternates(path, levels - 1)
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:

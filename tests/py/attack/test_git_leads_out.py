@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from backstaff.budget import Budget
+from backstaff.fs import handles
 from backstaff.fs.root import Root
 from backstaff.project import git as asking
-from backstaff.project import running_git
 from backstaff.project.git import find_repository
 from backstaff.registry import discover
 from backstaff.server import Server
@@ -213,7 +213,7 @@ def test_swap_during_a_call_shows_nothing_from_outside(
     root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
 ) -> None:
     """Git's directories and those of the files are swapped for links while calls run."""
-    monkeypatch.setattr(running_git, "BY_DESCRIPTOR", by_descriptor)
+    monkeypatch.setattr(handles, "BY_DESCRIPTOR", by_descriptor)
     (root / "d").mkdir()
     (root / "d/f").write_text("own\n")
     git(root, "add", "-A")

@@ -16,8 +16,8 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.changes.comparison import INDEX, compared
 from backstaff.changes.work_tree import UNDECIDED, Change, WorkTree, opened, quoted, status_of
+from backstaff.fs import handles
 from backstaff.fs.root import Root
-from backstaff.project import running_git
 from tests.py.changes.random_states import State, git, told_of
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def _counts() -> Iterator[None]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_state_is_what_git_says(folder: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 4 == 3:  # as on systems where no path leads to an open directory
-        monkeypatch.setattr(running_git, "BY_DESCRIPTOR", False)
+        monkeypatch.setattr(handles, "BY_DESCRIPTOR", False)
     root = State(folder / "R", seed).root
     told = told_of(root)
     listed = git(root, "ls-files", "-z", "--stage", fine=True).split(b"\0")

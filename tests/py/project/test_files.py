@@ -416,9 +416,11 @@ def test_what_is_confirmed_up_to_a_path_is_there_up_to_it(folder: Path) -> None:
 
 def up_to(found: ProjectFiles, last: str) -> tuple[object, ...]:
     """Return what is found up to the path `last`."""
-    until = found.until(last)
-    paths = list(filter(is_up_to(last), found.paths))
-    return paths, until.ignored, [(one.path, one.closed) for one in until.directories]
+    is_early = is_up_to(last)
+    early = [one for one in found.directories if not one.path or is_early(f"{one.path}/")]
+    return list(filter(is_early, found.paths)), [
+        (one.path, one.closed, one.ignored) for one in early
+    ]
 
 
 @pytest.mark.slow

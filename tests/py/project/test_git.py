@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from backstaff import programs
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled, NoGit, Unanswered
+from backstaff.fs import handles
 from backstaff.fs.root import Place, Root
 from backstaff.project import files as listing
 from backstaff.project import git as asking
 from backstaff.project import running_git
-from backstaff.project.edits import touched
+from backstaff.project.edits import edits
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import RunningGit
+from backstaff.project.running_git import start_git
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 from tests.py.trees import settle
@@ -64,6 +66,23 @@ def tracked(repository: Repository) -> list[str]:
     return repository.entries("ls-files", "-z", *repository.below())
 
 
+def log(repository: Repository, commit: str) -> bytes:
+    """The files that each commit up to `commit` touched, as git lists them."""
+    return repository.ask("log", "--name-only", "--format=", commit, *repository.below())
+
+
+def edited(path: Path) -> list[list[str]]:
+    """The files that each commit touched below `path`, the latest first."""
+    with opened(path) as place:
+        return [*map(list, edits(place, find_repository(place, Budget()), Budget()).commits)]
+
+
+def branch(repository: Repository) -> str:
+    """The name of the branch, "" for none."""
+    words = ("symbolic-ref", "--quiet", "--short", "HEAD")
+    return repository.ask(*words, sees="references", fine=(0, 1)).decode().strip()
+
+
 def no_git(path: Path, root: Path | None = None) -> str:
     """The reason why there is none at `path`."""
     with opened(path, root) as place, pytest.raises(Unanswered) as raised:
@@ -85,18 +104,17 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
     everything = {"a", "d/b", "new\nline", "0" * 40}
     with asked(root) as repository:
         assert repository.inside == ""
-        assert repository.branch() == "trunk"
+        assert branch(repository) == "trunk"
         assert tracked(repository) == sorted(everything)
-        first, second = touched(repository, repository.latest_commit(), 9)
-        assert (first, set(second)) == (["d/b"], everything)
-        assert touched(repository, repository.latest_commit(), 1) == [["d/b"]]
+    first, second = edited(root)
+    assert (first, set(second)) == (["d/b"], everything)
 
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.inside == "d/"
         assert tracked(repository) == ["d/b"]
-        assert touched(repository, repository.latest_commit(), 9) == [["b"], ["b"]]
+    assert edited(root / "d") == [["b"], ["b"]]
 
 
 def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
@@ -114,14 +132,15 @@ def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder:
 def test_detached_head_has_no_branch(root: Path) -> None:
     git(root, "checkout", "-q", "--detach")
     with asked(root) as repository:
-        assert repository.branch() == ""
+        assert branch(repository) == ""
 
 
 def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -> None:
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
-        assert repository.branch() == "trunk"
-        assert touched(repository, repository.latest_commit(), 9) == []
+        assert branch(repository) == "trunk"
+        assert repository.latest_commit() == ""
+    assert edited(folder) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -203,9 +222,9 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     (root / "d/b").write_text("changed")
     (root / "ran").unlink(missing_ok=True)
     with asked(root) as repository:
-        assert repository.branch() == "trunk"
+        assert branch(repository) == "trunk"
         assert "d/b" in tracked(repository)
-        assert touched(repository, repository.latest_commit(), 9)
+        assert log(repository, repository.latest_commit())
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
@@ -235,7 +254,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
     with opened(root / path, root) as place, pytest.raises(Unanswered):
-        touched(find_repository(place, Budget()), commit, 9)
+        log(find_repository(place, Budget()), commit)
     assert not ran.exists()
 
 
@@ -251,19 +270,19 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
     assert no_git(project) is NoGit.ELSEWHERE
     with asked(project, folder) as repository:  # a root that has both
-        assert touched(repository, repository.latest_commit(), 9)
+        assert log(repository, repository.latest_commit())
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
     git(root, "worktree", "add", "-q", "-b", "other", str(folder / "linked"))
     with asked(folder / "linked") as repository:
-        assert repository.branch() == "other"
+        assert branch(repository) == "other"
     outer = folder / "outer"
     outer.mkdir()
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
     with asked(outer / "module") as repository:
-        assert touched(repository, repository.latest_commit(), 9)
+        assert log(repository, repository.latest_commit())
 
 
 def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
@@ -292,10 +311,10 @@ def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, fol
 def test_git_that_hangs_ends_without_the_server(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_git, "MAX_SECONDS", 0)  # timeout(1) waits a second more
+    monkeypatch.setattr(programs, "MAX_SECONDS", 0)  # timeout(1) waits a second more
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
-    git = RunningGit(str(program), str(folder), Budget(), ("ls-files",), {})
+    git = start_git(str(program), str(folder), Budget(), ("ls-files",), {})
     assert git.process.stdout is not None
     out = git.process.stdout.fileno()
     assert select.select([out], [], [], DEADLINE)[0], "git lives on"
@@ -330,7 +349,7 @@ def test_nothing_is_written(root: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
         tracked(repository)
-        touched(repository, repository.latest_commit(), 9)
+        log(repository, repository.latest_commit())
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
@@ -366,7 +385,7 @@ def test_facts_of_a_repository_are_kept_until_a_file_that_they_come_from_changes
 
     before = facts()
     with monkeypatch.context() as patch:
-        patch.setattr(asking, "RunningGit", None)
+        patch.setattr(asking, "start_git", None)
         assert facts() == before, "no git was started"
     if path == "R/.git":
         (root / ".git").rename(folder / "away")
@@ -383,7 +402,7 @@ def test_environment_of_the_caller_does_not_count(
     monkeypatch.setenv("GIT_DIR", str(folder / "nowhere"))
     monkeypatch.setenv("GIT_TRACE", str(folder / "trace"))
     with asked(root) as repository:
-        assert repository.branch() == "trunk"
+        assert branch(repository) == "trunk"
     assert not (folder / "trace").exists()
 
 
@@ -416,7 +435,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     # Both hold the pipe, so it ends when the last of them does.
     stand_in(folder, monkeypatch, f"exec 3>{pipe}; sleep 600 & echo started >&3; sleep 600")
-    monkeypatch.setattr(running_git, "MAX_SECONDS", 2)
+    monkeypatch.setattr(programs, "MAX_SECONDS", 2)
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.SLOW
@@ -428,7 +447,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
 
 def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(folder, monkeypatch, "exec yes")
-    monkeypatch.setattr(running_git, "MAX_OUTPUT", 1 << 20)
+    monkeypatch.setattr(programs, "MAX_OUTPUT", 1 << 20)
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.TOO_MUCH
@@ -453,7 +472,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 
 
 def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_git, "MAX_KIBIBYTES", 30_000)
+    monkeypatch.setattr(programs, "MAX_KIBIBYTES", 30_000)
     with asked(root) as repository:
         words = (
             "log",
@@ -468,7 +487,7 @@ def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.M
 def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_paths(
     root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_git, "BY_DESCRIPTOR", False)
+    monkeypatch.setattr(handles, "BY_DESCRIPTOR", False)
     with asked(root) as repository:
         assert tracked(repository)
         for name in (".git/objects", ".git", "."):
@@ -501,8 +520,8 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
         assert "its index is split" in found.not_applied
     with asked(root) as repository:
         assert repository.is_split
-        assert touched(repository, repository.latest_commit(), 5)
-        assert repository.branch() == "trunk"
+        assert log(repository, repository.latest_commit())
+        assert branch(repository) == "trunk"
     assert times(root) == before
 
 

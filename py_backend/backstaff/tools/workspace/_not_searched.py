@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from backstaff.contents.choice import told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
+from backstaff.fs.entry import up_to
 from backstaff.project.files import Closed, ProjectFiles
 from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.result import Note, NoteKind
@@ -32,7 +34,9 @@ def told(searched: Searched, scan: Scan) -> tuple[dict[str, int], list[str], lis
     looked_at, contents = scan.files[: scan.looked_at], searched.contents
     if scan.is_early():
         last = "".join(looked_at[-1:])
-        project, choice = project.until(last), choice.until(last)
+        is_early = up_to(last)
+        early = [one for one in project.directories if not one.path or is_early(f"{one.path}/")]
+        project, choice = replace(project, directories=early), choice.until(last)
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
         "ignored": project.ignored,

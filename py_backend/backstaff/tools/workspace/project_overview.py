@@ -6,6 +6,7 @@ are not named. Ignored files are left out. The text keeps to `max_tokens`, estim
 `render.tokens`, and to the caller's limit in bytes.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -107,7 +108,9 @@ def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, conte
     branch = None
     if not isinstance(repository, str):
         with suppress(Unanswered):
-            branch = replace(repository, budget=context.budget.share(WALK_SHARE)).branch()
+            quick = replace(repository, budget=context.budget.share(WALK_SHARE))
+            words = ("symbolic-ref", "--quiet", "--short", "HEAD")
+            branch = os.fsdecode(quick.ask(*words, sees="references", fine=(0, 1)))[:-1]
     paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
