@@ -3,8 +3,7 @@
 This is the walk of `fs.walk` without the names that git ignores, as git itself lists them: a
 tracked file is one of the project even where a rule would hide it. Without a work tree all files
 count, and `not_applied` says so where there is a `.gitignore`. A repository within is one closed
-directory. `.git`, special files, Emacs's locks (`.#a.py`), and the copies that it saves by itself
-(`#a.py#`) never count.
+directory. `.git`, special files, Emacs's locks (`.#a.py`) and copies (`#a.py#`) never count.
 
 The files are kept for the next call, which walks again if any stamp of a directory or of rules is
 another one on the disk. So no answer is stale, as far as the file system dates changes at once; one
