@@ -396,6 +396,24 @@ def test_facts_of_a_repository_are_kept_until_a_file_that_they_come_from_changes
     assert changed == facts() != before
 
 
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_submodule_is_known_by_the_place_of_its_mode_in_the_index(root: Path, version: str) -> None:
+    index = root / ".git/index"
+    git(root, "update-index", "--index-version", version)
+    data = bytearray(index.read_bytes())
+    data[32:36] = b"\0\0\xe0\0"  # the inode of the first file looks like the mode of a submodule
+    index.write_bytes(data)
+    with asked(root) as repository:
+        assert repository.has_gitlinks == (version == "4"), "version 4 has no fixed places"
+    git(root, "read-tree", "HEAD")
+    git(root, "update-index", "--index-version", version)
+    with asked(root) as repository:
+        assert not repository.has_gitlinks
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},z/sub")
+    with asked(root) as repository:
+        assert repository.has_gitlinks
+
+
 def test_environment_of_the_caller_does_not_count(
     root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
