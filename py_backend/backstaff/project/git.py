@@ -34,7 +34,7 @@ from backstaff.programs import MAX_OUTPUT, RunningProgram, answers
 from backstaff.project.running_git import start_git
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
-MAX_NAMED = 4096  # bytes of a file that names other directories, at most
+MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 # All that git reads in its directory, and the directories there in which it reads all files.
@@ -155,8 +155,8 @@ class Repository:
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        modes = re.finditer(b"\0\0\xe0\0", index := self._index)  # modes, 8-aligned before v4
-        return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
+        modes = re.finditer(b"\0\xe0\0", index := self._index)  # 8-aligned before version 4
+        return any(not (one.start() - 37) % 8 or index[7:8] == b"\4" for one in modes)
 
     @property
     def _index(self) -> bytes:
@@ -266,7 +266,7 @@ def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str,
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = [common, objects, *_alternates(objects)]
+        parts = [common, *_stores(objects)]
         for at in {git, common}:
             parts += [f"{at}/{part}" for part in (*_PARTS.split(), *_DEEP)]
             parts += chain(*(_links(f"{at}/{part}") for part in _DEEP))
@@ -291,18 +291,17 @@ def _links(at: str, levels: int = 50) -> Iterator[str]:
                 yield from _links(entry.path, levels - 1)
 
 
-def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
-    """Yield the other directories of objects that `objects` names, and those that these name.
-
-    "/" is for names that are not read here: quoted, in a long file, or at too many levels.
-    """
-    content = _read(f"{objects}/info/alternates")
-    if content and (len(content) == MAX_NAMED or b'"' in content or not levels):
-        yield "/"
-        return
-    for line in filter(None, content.splitlines()):
-        yield (path := os.path.join(objects, os.fsdecode(line)))
-        yield from _alternates(path, levels - 1)
+def _stores(objects: str) -> list[str]:
+    """The directory `objects`, and those that it and these name (gitrepository-layout)."""
+    stores = [objects]
+    for one in stores:
+        content = _read(f"{one}/info/alternates")
+        # Nobody follows quoted names, a long file of names, or very many of them.
+        if len(content) == MAX_NAMED or b'"' in content or len(stores) > MAX_STORES:
+            return ["/"]
+        named = {os.path.join(one, os.fsdecode(line)) for line in content.splitlines() if line}
+        stores += set(map(os.path.realpath, named)).difference(stores)
+    return stores
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:

@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,16 @@ def test_work_trees_submodules_and_a_root_with_both_are_the_users_own(
     assert "`git config core.worktree` there can name it" in answers(apart)
     git(apart, "config", "core.worktree", str(apart))
     assert "On " in answers(apart)
+
+
+def test_objects_that_name_others_very_often_are_judged_at_once(root: Path) -> None:
+    names = ("objects", "a", "b", "c", "d", "e")
+    for name, other in pairwise(names):
+        for folder in (name, other):
+            (root / ".git" / folder / "info").mkdir(parents=True, exist_ok=True)
+        (root / f".git/{name}/info/alternates").write_text(f"../{other}\n" * 500)
+    with Root(str(root)) as project, project.directory(".") as place:
+        assert find_repository(place, Budget()).latest_commit()
 
 
 @pytest.mark.parametrize("by_descriptor", [True, False])
