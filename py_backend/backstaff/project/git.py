@@ -41,7 +41,10 @@ _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _PARTS = "HEAD config config.worktree commondir index packed-refs shallow info info/grafts objects"
 _DEEP = ("logs", "refs", "objects/info", "objects/pack")
 _SPLIT = "its index is split, and git would touch it: `git update-index --no-split-index` ends that"
-_SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
+_SHARED, _LINK = (
+    re.compile(r"sharedindex\.([0-9a-f]{40})"),
+    re.compile(rb"(?s)link(?=\0...(.{20}))"),
+)
 _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes together
     "rev-parse --is-inside-work-tree --show-prefix --// --absolute-git-dir --// --git-common-dir",
     "config -z --show-scope --show-origin --list",
@@ -148,8 +151,9 @@ class Repository:
     def is_split(self) -> bool:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
-            shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
-            return any(bytes.fromhex(one[1]) in self._index for one in shared)
+            names = map(_SHARED.match, os.listdir(self.git.path))
+            shared = {bytes.fromhex(one[1]) for one in names if one}
+            return bool(shared) and not shared.isdisjoint(_LINK.findall(self._index))
         return False
 
     @property
