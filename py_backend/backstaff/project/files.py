@@ -5,9 +5,9 @@ tracked file is one of the project even where a rule would hide it. Without a wo
 count, and `not_applied` says so where there is a `.gitignore`. A repository within is one closed
 directory. `.git`, special files, Emacs's locks (`.#a.py`) and copies (`#a.py#`) never count.
 
-The files are kept for the next call, which walks again if any stamp of a directory or of rules is
-another one on the disk. So no answer is stale, as far as the file system dates changes at once; one
-on a network may be late. A search that may end early compares only as far as it comes (`confirm`).
+They are kept for the next call, which walks again if any stamp of a directory or of rules differs
+on the disk. So no answer is stale, unless the file system of a network dates changes late. A search
+that may end early compares only as far as it comes (`confirm`).
 """
 
 import time

@@ -41,10 +41,8 @@ _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _PARTS = "HEAD config config.worktree commondir index packed-refs shallow info info/grafts objects"
 _DEEP = ("logs", "refs", "objects/info", "objects/pack")
 _SPLIT = "its index is split, and git would touch it: `git update-index --no-split-index` ends that"
-_SHARED, _LINK = (
-    re.compile(r"sharedindex\.([0-9a-f]{40})"),
-    re.compile(rb"(?s)link(?=\0...(.{20}))"),
-)
+_SHARED = re.compile(r"sharedindex\.([0-9a-f]{40})")
+_LINK = re.compile(rb"(?s)link(?=\0...(.{20}))")
 _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes together
     "rev-parse --is-inside-work-tree --show-prefix --// --absolute-git-dir --// --git-common-dir",
     "config -z --show-scope --show-origin --list",
