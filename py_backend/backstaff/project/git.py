@@ -149,9 +149,8 @@ class Repository:
     def is_split(self) -> bool:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
-            names = map(_SHARED.match, os.listdir(self.git.path))
-            shared = {bytes.fromhex(one[1]) for one in names if one}
-            return bool(shared) and not shared.isdisjoint(_LINK.findall(self._index))
+            shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
+            return any(one.hex() in shared for one in _LINK.findall(self._index if shared else b""))
         return False
 
     @property
