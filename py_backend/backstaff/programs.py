@@ -12,12 +12,11 @@ from typing import IO
 
 from backstaff.budget import Budget
 from backstaff.errors import NoGit, Unanswered
-from backstaff.fs.handles import OpenDirectory, are_in_place
+from backstaff.fs.handles import MOVED, OpenDirectory, are_in_place
 
 MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12  # bytes that it may print, and that are read of errors
 MAX_SECONDS, TICK = 30, 0.05  # its life, also without this server; between looks at the call
 MAX_KIBIBYTES = 2 << 20  # its memory, of which git takes a quarter for half a million files
-MOVED = "its directories were moved meanwhile"
 
 
 class RunningProgram:

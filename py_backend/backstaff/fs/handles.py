@@ -22,6 +22,7 @@ _HELD = "/proc/self/fd/%d"
 # Whether such a name leads to the open directory, whatever is renamed. Only Linux has them.
 BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
 
+MOVED = "its directories were moved meanwhile"
 DEEPEST = 100  # directories that a walk holds open: four walks leave half of 1,024
 
 

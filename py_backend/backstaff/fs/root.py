@@ -24,7 +24,7 @@ from typing import Self
 from backstaff import errors
 from backstaff.fs import file
 from backstaff.fs.entry import Kind, kind_of, lstat
-from backstaff.fs.handles import HANDLES, OpenDirectory
+from backstaff.fs.handles import HANDLES, MOVED, OpenDirectory
 from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES, MAX_LINKS, MAX_STEPS = 4096, 40, 4096  # bytes, links, components (links' too)
@@ -98,7 +98,7 @@ class Place(_Held):
         real = os.path.realpath(path)
         held = OpenDirectory(self.keep_open(HANDLES.root(real)), real)
         if not held.is_in_place():
-            raise OSError(errno.ESTALE, "its directories were moved meanwhile")
+            raise OSError(errno.ESTALE, MOVED)
         return held
 
     def opened(self) -> AbstractContextManager[file.Opened]:
