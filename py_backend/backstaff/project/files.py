@@ -82,7 +82,9 @@ class ProjectFiles:
             return
         stamps, directory, budget = self.unconfirmed
         with suppress(OSError, DeadlineExceeded):
-            early = list(filter(up_to(last) if last else None, budget.checked(stamps)))
+            # The rules of a directory count for all in it, also for `.github` before `.gitignore`.
+            is_early, paths = up_to(last), budget.checked(stamps)
+            early = [one for one in paths if not last or is_early(one[: one.rfind("/") + 1])]
             met = map(stamp_of, HANDLES.lstats(early, directory))
             if [*met] == [*map(stamps.__getitem__, early)]:
                 return

@@ -37,12 +37,13 @@ FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
-# All that git reads in its directory, and the directories there in which it reads all files.
-_PARTS = "HEAD config config.worktree commondir index packed-refs shallow info info/grafts objects"
-_DEEP = ("logs", "refs", "objects/info", "objects/pack")
+# All that git reads in its directory, without the files of directories.
+_PARTS = (
+    "HEAD config config.worktree commondir index packed-refs shallow info info/grafts logs refs"
+)
 _SPLIT = "its index is split, and git would touch it: `git update-index --no-split-index` ends that"
 _SHARED = re.compile(r"sharedindex\.([0-9a-f]{40})")
-_LINK = re.compile(rb"(?s)link(?=\0...(.{20}))")
+_LINK = re.compile(rb"(?s)link(?=.{4}(.{20}))")
 _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes together
     "rev-parse --is-inside-work-tree --show-prefix --// --absolute-git-dir --// --git-common-dir",
     "config -z --show-scope --show-origin --list",
@@ -150,7 +151,8 @@ class Repository:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
             shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
-            return any(one.hex() in shared for one in _LINK.findall(self._index if shared else b""))
+            index = self._index if shared else b""  # one that is cut may have its end elsewhere
+            return len(index) == MAX_OUTPUT or any(o.hex() in shared for o in _LINK.findall(index))
         return False
 
     @property
@@ -179,6 +181,15 @@ def clean_directory(object_format: str, *, reftable: bool = False) -> str:
 
 def find_repository(place: Place, budget: Budget) -> Repository:
     """The work tree around the directory `place`. Raises `Unanswered`."""
+    try:
+        return _found(place, budget)
+    except OSError as error:  # a part is not there, or a link on the way is being changed
+        raise Unanswered(f"git failed: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # a NUL in a name, or very many links
+        raise Unanswered("git failed: a part of its directory has no possible name") from error
+
+
+def _found(place: Place, budget: Budget) -> Repository:
     root, here = place.root.path, OpenDirectory(place.directory, place.path)
     above = (place.path, *map(str, Path(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
@@ -197,10 +208,8 @@ def find_repository(place: Place, budget: Budget) -> Repository:
         if are_settled(stamps.values(), begun):
             _FACTS.put(key, (facts, stamps))
     top, inside, git, common, values = facts
-    try:  # open the directories first and judge them then, so that nobody can swap them in between
-        held = [place.hold(path) for path in (top, git, common, f"{common}/objects")]
-    except OSError as error:  # one is not there, or a link on the way is being changed
-        raise Unanswered(f"git failed: {error.strerror}") from error
+    # Open the directories first and judge them then, so that nobody can swap them in between.
+    held = [place.hold(path) for path in (top, git, common, f"{common}/objects")]
     tree, at, shared, objects = held
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
@@ -267,12 +276,13 @@ def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str,
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = [common, *_stores(objects)]
+        parts = [common, *(stores := _stores(objects))]
         for at in {git, common}:
-            parts += [f"{at}/{part}" for part in (*_PARTS.split(), *_DEEP)]
-            parts += chain(*(_links(f"{at}/{part}") for part in _DEEP))
+            parts += [f"{at}/{part}" for part in _PARTS.split()]
+            parts += chain(_links(f"{at}/logs"), _links(f"{at}/refs"))
+        for at in {*stores, f"{git}/objects"}:
             # A link at a single object is harmless, because its name tells its content.
-            parts += _links(f"{at}/objects", levels=0)
+            parts += chain([at], _links(at, levels=0), _links(f"{at}/info"), _links(f"{at}/pack"))
         return not all(is_within(os.path.realpath(part), *ours) for part in parts)
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
     named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
@@ -300,7 +310,7 @@ def _stores(objects: str) -> list[str]:
         # Nobody follows quoted names, a long file of names, or very many of them.
         if len(content) == MAX_NAMED or b'"' in content or len(stores) > MAX_STORES:
             return ["/"]
-        named = {os.path.join(one, os.fsdecode(line)) for line in content.splitlines() if line}
+        named = {os.path.join(one, os.fsdecode(line)) for line in content.split(b"\n") if line}
         stores += set(map(os.path.realpath, named)).difference(stores)
     return stores
 

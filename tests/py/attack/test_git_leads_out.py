@@ -143,6 +143,15 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
         link(r / "there", Path("in.git/objects")),
         (r / ".git/objects/info/alternates").write_text("../../there\n"),
     ),
+    "packs of alternates": lambda r, s: (
+        (r / "alt").mkdir(),
+        link(r / "alt/pack", s / "objects/pack"),
+        (r / ".git/objects/info/alternates").write_text("../../alt\n"),
+    ),
+    "alternates with a carriage return": lambda r, s: (
+        link(r / "x\ry", s / "objects"),
+        (r / ".git/objects/info/alternates").write_bytes(b"../../x\ry\n"),
+    ),
     "core.worktree above": lambda r, s: (
         bare(r, HEAD, ("commondir", f"{s}\n")),
         git(s.parent, "config", "core.worktree", str(r.parent)),

@@ -434,6 +434,18 @@ def test_second_walk_finds_what_the_first_did(seed: int) -> None:
         assert whole(found_in(root)) == whole(found_in(root)) == fresh(root)
 
 
+def test_rules_count_for_all_in_their_directory_even_for_names_before_theirs(tree: Plant) -> None:
+    root = tree({".github/x.yml": "", ".gitignore": "*.o\n", "z": ""})
+    git(root, "init", "-q")
+    settle(root)
+    found_in(root)
+    (root / ".gitignore").write_text(".github\n")
+    with Root(str(root)) as opened, opened.resolve(".") as place:
+        kept = project_files.project_files(place, Budget(), lazily=True)
+        with pytest.raises(project_files.Changed):
+            kept.confirm(".github/x.yml")
+
+
 def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
     root = tree({f"d{number}/f{other}": "" for number in range(30) for other in range(5)})
     stop, wrong = threading.Event(), list[object]()

@@ -543,6 +543,15 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
     assert times(root) == before
 
 
+def test_large_extension_of_a_split_index_is_known(root: Path) -> None:
+    git(root, "update-index", "--split-index")
+    index = root / ".git/index"
+    before, link, after = index.read_bytes().rpartition(b"link")
+    index.write_bytes(before + link + b"\1" + after[1:])  # of more than 16 MiB
+    with asked(root) as repository:
+        assert repository.is_split
+
+
 # ---------------------------------------------------------------------------- files without an end
 
 

@@ -67,7 +67,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise DeadlineExceeded(words) from error
     notes, files, warnings = list(_notes(found, context)), data["files"], tuple[str, ...]()
     # Most directories without git never had a history, which needs no warning.
-    if known.unknown and found.repository not in {NoGit.NO_WORK_TREE, NoGit.ELSEWHERE}:
+    if known.unknown and found.repository not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE):
         warnings = (f"Nothing is known of edits: {known.unknown}",)
 
     def end(count: int, more: str) -> str:
