@@ -144,9 +144,9 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
         (r / ".git/objects/info/alternates").write_text("../../there\n"),
     ),
     "packs of alternates": lambda r, s: (
-        (r / "alt").mkdir(),
-        link(r / "alt/pack", s / "objects/pack"),
-        (r / ".git/objects/info/alternates").write_text("../../alt\n"),
+        git(r, "init", "-q", "--bare", "alt.git"),
+        link(r / "alt.git/objects/pack", s / "objects/pack"),
+        (r / ".git/objects/info/alternates").write_text("../../alt.git/objects\n"),
     ),
     "alternates with a carriage return": lambda r, s: (
         link(r / "x\ry", s / "objects"),
