@@ -41,9 +41,9 @@ class RunningProgram:
         from threading import Thread
 
         limits = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MAX_KIBIBYTES)]
-        if timeout := which("timeout", path="/usr/bin:/bin"):  # in case this server is killed
-            limits += [timeout, "-s", "KILL", str(MAX_SECONDS + 1)]
         try:
+            if timeout := which("timeout", path="/usr/bin:/bin"):  # in case this server is killed
+                limits += [timeout, "-s", "KILL", str(MAX_SECONDS + 1)]
             with open(os.devnull, "rb") as nothing:  # subprocess.DEVNULL is for writing, too
                 self.process = subprocess.Popen(  # noqa: S603 - the shell reads no word of a caller
                     [*limits, *command],
