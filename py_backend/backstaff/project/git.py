@@ -151,14 +151,14 @@ class Repository:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
             shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
-            index = self._index if shared else b""  # one that is cut may have its end elsewhere
+            index = self._index if shared else b""  # one of MAX_OUTPUT bytes is cut
             return len(index) == MAX_OUTPUT or any(o.hex() in shared for o in _LINK.findall(index))
         return False
 
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        modes = re.finditer(b"\0\xe0\0", index := self._index)  # 8-aligned before version 4
+        modes = re.finditer(b"\0\xe0\0", index := self._index)  # at 37 + 8n; anywhere in v4
         return any(not (one.start() - 37) % 8 or index[7:8] == b"\4" for one in modes)
 
     @property
@@ -281,7 +281,7 @@ def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str,
             parts += [f"{at}/{part}" for part in _PARTS.split()]
             parts += chain(_links(f"{at}/logs"), _links(f"{at}/refs"))
         for at in {*stores, f"{git}/objects"}:
-            # A link at a single object is harmless, because its name tells its content.
+            # Links at single objects are not looked for: only who knows the hash can name one.
             parts += chain([at], _links(at, levels=0), _links(f"{at}/info"), _links(f"{at}/pack"))
         return not all(is_within(os.path.realpath(part), *ours) for part in parts)
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
@@ -303,7 +303,7 @@ def _links(at: str, levels: int = 50) -> Iterator[str]:
 
 
 def _stores(objects: str) -> list[str]:
-    """The directory `objects`, and those that it and these name (gitrepository-layout)."""
+    """`objects` and the directories that files `info/alternates` name, as `../../b.git/objects`."""
     stores = [objects]
     for one in stores:
         content = _read(f"{one}/info/alternates")

@@ -421,8 +421,9 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     answers = []
     for number in range(CALLS):
         answers.append(timed(client))
+        # A run with the goals of the contract spreads the calls over 60 s. In others, this is 0.
         left = begun + BLOCKED_S * (number + 1) / CALLS - time.monotonic()
-        time.sleep(max(0, left))  # with the goals, it spreads the calls over 60 s; else it is 0
+        time.sleep(max(0, left))
     fresh_server = timed(beside(patience=PATIENCE_S))
     go_on()
     times = sorted(seconds for seconds, _ in answers)

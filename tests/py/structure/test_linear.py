@@ -20,10 +20,7 @@ from backstaff.structure.languages import EXAMPLES, LANGUAGES
 from backstaff.structure.outline import outline
 from tests.py.examples import times
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer"),
-]
+pytestmark = pytest.mark.slow
 
 FEW, CHARACTERS = 4_000, 24_000
 """Numbers of characters of a first try, and of one that is compared with twice as many."""
