@@ -19,17 +19,15 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place, is_within
 from backstaff.programs import answers
-from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import QUIET
 
 MAX_BYTES = 4 << 20  # of a file whose content is shown, at most
 MAX_NESTED = 32  # directories around a submodule within another: each level holds some open
 LINK, GITLINK = 0o120000, 0o160000
 RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
-_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
+_STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--ignore-submodules=dirty")
 _FIELDS = {"1": 9, "2": 10, "u": 11}  # of git's lines: a change, a renamed file, a conflict
-# Git prints the line of the branch alone, because it sees no file and no index.
-_BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
 # A submodule in the index, of a conflict ours. Git compares none without H or M (--skip-worktree).
 _GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
@@ -97,7 +95,9 @@ class WorkTree:
     def parsed(self, listed: bytes) -> Changes:
         """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
         changes, parts = Changes(), iter(os.fsdecode(listed).split("\0")[:-1])
-        for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
+        for facts in self.repository.budget.checked(
+            parts
+        ):  # such as ":100644 100755 6d3c... 9b1e... M", then the path
             path = next(parts)
             was, now, oid, new_oid, letter = facts[1:].split(" ")
             source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
@@ -192,17 +192,29 @@ def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
-    others = ["ls-files", "-z", "--others", *repository.excludes]
-    if repository.values.get("status.showuntrackedfiles", "").lower() != "all":
-        others += ["--directory", "--no-empty-directory"]
-    asked: list[tuple[Sequence[str], Sees]] = [(_BRANCH, "references")]
-    asked += [((*tree.renames("status", "diff"), *_STATUS, *below), "files")]
-    asked += [((*others, *below), "files")] * untracked_counts
-    gits = (repository.start(*words, sees=sees) for words, sees in asked)
-    branch, tracked, *listed = answers(gits)  # all at the same time
+    is_all = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
+    # A status reads one file of rules beside those of the project.
+    rules = [option.removeprefix("--exclude-from=") for option in repository.excludes[1:]]
+    is_alone = untracked_counts and len(rules) <= 1
+    untracked = "no" if not is_alone else "all" if is_all else "normal"
+    words = [*tree.renames("status", "diff"), "-c", f"core.excludesFile={[*rules, os.devnull][0]}"]
+    asked = [[*words, *_STATUS, f"--untracked-files={untracked}"]]
+    if untracked_counts and not is_alone:
+        directories = [] if is_all else ["--directory", "--no-empty-directory"]
+        asked += [["ls-files", "-z", "--others", *directories, *repository.excludes]]
+    gits = (repository.start(*words, *below, sees="files") for words in asked)
+    tracked, *listed = answers(gits)  # at the same time
     rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
+    headers, others = dict[str, str](), os.fsdecode(b"".join(listed)).split("\0")[:-1]
     for line in repository.budget.checked(lines):
+        if line[0] == "?":  # such as "? new.py"
+            others.append(line[2:])
+            continue
+        if line[0] == "#":  # such as "# branch.head main"
+            name, _, value = line[2:].partition(" ")
+            headers[name] = value
+            continue
         # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
         path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
@@ -218,15 +230,26 @@ def status_of(tree: WorkTree) -> Status:
         row, letter = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED).letter
         rows[path] = row._replace(letters=row.letters[0] + letter.replace("?", " "))
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
-    untracked = map(tree.from_base, os.fsdecode(b"".join(listed)).split("\0")[:-1])
-    checked = repository.budget.checked(untracked)
+    checked = repository.budget.checked(map(tree.from_base, others))
     ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
-    raw = [os.fsdecode(branch.strip())]
+    raw = [_branch_line(headers)]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
         text = " -> ".join(quoted(repository.inside + name, blanks=True) for name in names)
         raw.append(f"{letters} {text}")
     return Status("\n".join(raw) + "\n", ordered, undecided)
+
+
+def _branch_line(headers: Mapping[str, str]) -> str:
+    """Git's line of the branch, such as "## main...origin/main [ahead 1]", by its `headers`."""
+    name, upstream = headers["branch.head"], headers.get("branch.upstream")
+    if name == "(detached)":
+        return "## HEAD (no branch)"
+    start = "## " + "No commits yet on " * (headers["branch.oid"] == "(initial)") + name
+    ahead, behind = headers.get("branch.ab", "+0 -0").split(" ")
+    counts = [f"ahead {ahead[1:]}"] * (ahead != "+0") + [f"behind {behind[1:]}"] * (behind != "-0")
+    distance = ", ".join(counts) if "branch.ab" in headers else "gone"
+    return f"{start}...{upstream}{f' [{distance}]' * bool(distance)}" if upstream else start
 
 
 def decided(
@@ -245,7 +268,7 @@ def decided(
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
     files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
     undecided = [path for path, its in tree.attributes(files).items() if tree.needs_program(its)]
-    for path, oid in gitlinks.items():
+    for path, oid in repository.budget.checked(gitlinks.items(), 1):
         ignore = ignored[path] or ("none" if untracked_counts else "untracked")
         new = oid if ignore == "all" else _submodule(tree, path, oid, ignore)
         change = changes.pop(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
@@ -262,12 +285,13 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
     """What does not count in each of the `submodules`, as its setting says; "" if it has none.
 
     "untracked" files, "dirty" for all but other commits, "all", or "none". As for git, a
-    `.gitmodules` that is gone is that of the index.
+    `.gitmodules` that is gone is that of the index, else that of the last commit.
     """
     if not submodules:
         return {}
     repository, is_there = tree.repository, os.path.lexists(f"{tree.repository.top}/.gitmodules")
-    file = ("--file", ".gitmodules") if is_there else ("--blob", ":.gitmodules")
+    blobs = tree.blobs((":.gitmodules", "HEAD:.gitmodules")) if not is_there else {}
+    file = ("--file", ".gitmodules") if is_there else ("--blob", next(iter(blobs), ":.gitmodules"))
     words = ("config", "-z", *file, "--get-regexp", r"^submodule\..*\.(path|ignore)$")
     told = repository.ask(*words, sees="files", fine=(0, 1, 3, 128))
     settings = [setting.partition("\n")[::2] for setting in os.fsdecode(told).split("\0")[:-1]]

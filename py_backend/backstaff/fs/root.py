@@ -95,6 +95,7 @@ class Place(_Held):
 
     def hold(self, path: str) -> OpenDirectory:
         """Open the directory at the absolute `path`, inside the root or not. Raises `OSError`."""
+        os.stat(path)  # the system follows 40 links at most, and `realpath` any number
         real = os.path.realpath(path)
         held = OpenDirectory(self.keep_open(HANDLES.root(real)), real)
         if not held.is_in_place():

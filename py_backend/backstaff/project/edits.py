@@ -51,7 +51,8 @@ def edits(place: Place, repository: Repository | str, budget: Budget) -> Edits:
     except Unanswered as error:
         return Edits(unknown=error.why)
     # Two NULs and a newline stand before the paths of a commit, and a NUL behind each.
-    listed = [part.rstrip("\0").split("\0") for part in os.fsdecode(told).split("\0\0\n")[1:]]
+    parts = budget.within(os.fsdecode(told).split("\0\0\n")[1:])
+    listed = [part.rstrip("\0").split("\0") for part in parts]
     start, several = len(repository.inside), listed if len(listed) > 1 else []
     commits = [[f for path in one if not is_generated(f := path[start:])] for one in several]
     commits = [one for one in commits if 0 < len(one) <= BULK]

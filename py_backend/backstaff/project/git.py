@@ -5,8 +5,8 @@ The clean repository comes with this package: a directory without settings, hook
 index, objects and references. So git reads no configuration of the repository, even if it changes
 during the call. The values of a few settings, such as core.autocrlf, are handed on.
 
-Only two questions go to the real repository: its place with its settings, and its references.
-Neither reads a file of the work tree. Git gets its directories open, so that none is swapped.
+Only one question goes to the real repository: its place with its settings. It reads no file of the
+work tree. Git gets its directories open, so that none is swapped.
 """
 
 import atexit
@@ -25,7 +25,7 @@ from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import NoGit, PathError, Unanswered
+from backstaff.errors import DeadlineExceeded, NoGit, PathError, Unanswered
 from backstaff.fs.entry import Stamp, are_settled, stamp_at
 from backstaff.fs.file import read
 from backstaff.fs.handles import OpenDirectory
@@ -56,13 +56,15 @@ _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 # What a git has: the objects alone, or as well the index, the files of attributes, or all files. It
-# has no index with the attributes alone, or it would read a file in place of its object. For a
-# question about its references alone, it is in the real repository.
-Sees = Literal["objects", "index", "attributes", "files", "references"]
+# has no index with the attributes alone, or it would read a file in place of its object.
+Sees = Literal["objects", "index", "attributes", "files"]
 # Git's answers about a place: the top, the path from there, git's directory, its common part, and
 # the settings. They are kept with the stamps of the files that they come from.
 Facts = tuple[str, str, str, str, Mapping[str, str]]
-_FACTS: LRUCache[tuple[str, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
+_FACTS: LRUCache[tuple[object, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
+# The links and the directories in a directory of git's, with its stamp: a look at the 256 of the
+# objects takes .6 ms, and to list them 4.
+_LISTED: LRUCache[str, tuple[Stamp | None, Sequence[str], Sequence[str]]] = LRUCache(1 << 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,7 @@ class Repository:
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        in_table = self.values.get("extensions.refstorage") == "reftable"
-        clean, git = clean_directory(self.object_format, reftable=in_table), str(self.git)
+        clean, git = clean_directory(self.object_format, reftable=self.is_in_table), str(self.git)
         environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if has_files else clean
         if has_index:
@@ -99,10 +100,12 @@ class Repository:
             # path is as long as can be, without room for `.lock` behind it.
             longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(git))
             environment["GIT_INDEX_FILE"] = f"{git}{'index':/>{longest}}"
-        if sees != "references":
-            words = (*self.handed_on, *words)
-            shallow = f"{self.common}/shallow"  # if there is one
-            environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
+        environment["GIT_SHALLOW_FILE"] = f"{self.common}/shallow"  # if there is one
+        environment |= {"GIT_COMMON_DIR": clean, **_OURS}
+        for number, (key, value) in enumerate(self._upstreams()):
+            environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+            environment["GIT_CONFIG_COUNT"] = str(number + 1)
+        words = (*self.handed_on, *words)
         at, held = self.top if has_files else clean, (self.top, self.git, self.common, self.objects)
         return start_git(self.program, at, self.budget, words, environment, given=given, held=held)
 
@@ -123,7 +126,7 @@ class Repository:
     def latest_commit(self) -> str:
         """The commit at `HEAD`; "" before the first. Raises `Unanswered`."""
         words = ("rev-parse", "--verify", "--quiet", "HEAD")
-        return self.ask(*words, sees="references", fine=(0, 1)).decode().strip()
+        return self.ask(*words, fine=(0, 1)).decode().strip()
 
     @property
     def object_format(self) -> str:
@@ -131,10 +134,28 @@ class Repository:
         return self.values.get("extensions.objectformat", "sha1").lower()
 
     @property
+    def is_in_table(self) -> bool:
+        """Whether the references are in a table, not in files."""
+        return self.values.get("extensions.refstorage") == "reftable"
+
+    @property
     def handed_on(self) -> list[str]:
         """The options that give a git in the clean repository its settings."""
         keys = (key for name in _HANDED_ON if (key := f"core.{name}") in self.values)
         return [word for key in keys for word in ("-c", f"{key}={self.values[key]}")]
+
+    def _upstreams(self) -> Iterator[tuple[str, str]]:
+        """Yield the settings that name the upstream of the branch at `HEAD`."""
+        head = re.match(b"ref: *refs/heads/(.*)", _read("HEAD", self.git.descriptor))
+        # A table of references keeps HEAD, too, so that each branch can be the one.
+        branch = (
+            "branch." if self.is_in_table else f"branch.{os.fsdecode(head[1])}." if head else "-"
+        )
+        for key, values in self.values.items():
+            if key.startswith((branch, "remote.")) and key.endswith(
+                (".remote", ".merge", ".fetch")
+            ):
+                yield from ((key, value) for value in values.split("\0"))
 
     @property
     def is_shallow(self) -> bool:
@@ -144,7 +165,7 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        return bool(re.search(rb"(?m)^(?!#).*\S", _read(f"{self.common.path}/info/attributes")))
+        return _has_lines(f"{self.common.path}/info/attributes")
 
     @property
     def is_split(self) -> bool:
@@ -158,8 +179,8 @@ class Repository:
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        modes = re.finditer(b"\0\xe0\0", index := self._index)  # at 37 + 8n; anywhere in v4
-        return any(not (one.start() - 37) % 8 or index[7:8] == b"\4" for one in modes)
+        modes = re.finditer(b"\0\0[\xe0-\xef]", index := self._index)  # at 36 + 8n; anywhere in v4
+        return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
 
     @property
     def _index(self) -> bytes:
@@ -179,14 +200,21 @@ def clean_directory(object_format: str, *, reftable: bool = False) -> str:
     return path
 
 
+def _has_lines(path: str) -> bool:
+    """Whether a file of attributes or rules has more than comments."""
+    return bool(re.search(rb"(?m)^(?!#).*\S", _read(path, most=MAX_OUTPUT)))
+
+
 def find_repository(place: Place, budget: Budget) -> Repository:
     """The work tree around the directory `place`. Raises `Unanswered`."""
     try:
         return _found(place, budget)
     except OSError as error:  # a part is not there, or a link on the way is being changed
         raise Unanswered(f"git failed: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # a NUL in a name, or very many links
+    except ValueError as error:  # a NUL in a name
         raise Unanswered("git failed: a part of its directory has no possible name") from error
+    except DeadlineExceeded as error:
+        raise Unanswered(NoGit.SLOW) from error
 
 
 def _found(place: Place, budget: Budget) -> Repository:
@@ -200,9 +228,11 @@ def _found(place: Place, budget: Budget) -> Repository:
     outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
     if not (program := which("git", path=":".join((*_PLACES, *outside)))):
         raise Unanswered(NoGit.ABSENT)
-    key = (program, place.path, *dot_gits)
+    needed = (os.path.isdir(f"{one}/{name}") for one in dot_gits for name in ("refs", "objects"))
+    key = (program, place.path, *map(_real, dot_gits), *needed)
     facts, stamps = _FACTS.get(key) or (None, {})
-    if not facts or any(stamp_at(file) != stamp for file, stamp in stamps.items()):
+    checked = budget.checked(stamps.items())
+    if not facts or any(stamp_at(file) != stamp for file, stamp in checked):
         begun, (facts, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
         stamps = {file: stamp_at(file) for file in files}
         if are_settled(stamps.values(), begun):
@@ -212,15 +242,15 @@ def _found(place: Place, budget: Budget) -> Repository:
     held = [place.hold(path) for path in (top, git, common, f"{common}/objects")]
     tree, at, shared, objects = held
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
+    led = (one for one in dot_gits if _real(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
-    if tree.path != top or _leads_out([one.path for one in held], ours, values):
+    if tree.path != top or _leads_out([one.path for one in held], ours, values, budget):
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
     own = (shared.path, top, root)
     rules = [values["core.excludesfile"], f"{shared.path}/info/exclude"]
-    real = {file: os.path.realpath(file) for file in rules if os.path.isfile(file)}
+    real = {file: os.path.realpath(file) for file in rules if _has_lines(file)}
     named = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
     excludes = ("--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, named))
     return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
@@ -250,7 +280,7 @@ def _facts(
     files += [f"{git}/commondir", os.path.join(os.path.dirname(program), "../etc/gitconfig")]
     parts = iter(os.fsdecode(listed).split("\0")[:-1])
     # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
-    for scope, origin, setting in zip(parts, parts, parts, strict=False):
+    for scope, origin, setting in budget.checked(zip(parts, parts, parts, strict=False)):
         key, is_valued, value = setting.partition("\n")
         source = os.path.join(top, origin.removeprefix("file:"))
         files.append(source)
@@ -259,13 +289,21 @@ def _facts(
         if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
-            is_own = key == "core.excludesfile" and is_within(os.path.realpath(value), top)
+            is_own = key == "core.excludesfile" and is_within(_real(value), top)
+        if key.startswith(("branch.", "remote.")):
+            # An answer shows names of branches: none that a project includes from elsewhere.
+            is_own = is_within(_real(source), top, git, common)
+            # Each of several counts.
+            value = f"{values[key]}\0{value}" if key in values else value
+            key = key if is_own or scope in ("global", "system") else ""
         if key not in defaults or is_own or scope in ("global", "system"):
             values[key] = value if is_valued else "true"
     return (top, inside, git, common, values), files
 
 
-def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str, str]) -> bool:
+def _leads_out(
+    paths: Sequence[str], ours: tuple[str, str], values: Mapping[str, str], budget: Budget
+) -> bool:
     """Whether a part of a repository lies in neither of the directories `ours`.
 
     The `paths` are the work tree, git's directory, its common part and the objects. Those of a
@@ -276,30 +314,36 @@ def _leads_out(paths: Sequence[str], ours: tuple[str, str], values: Mapping[str,
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
-        parts = [common, *(stores := _stores(objects))]
+        parts, stores = list[str](), _stores(objects)
         for at in {git, common}:
             parts += [f"{at}/{part}" for part in _PARTS.split()]
-            parts += chain(_links(f"{at}/logs"), _links(f"{at}/refs"))
-        for at in {*stores, f"{git}/objects"}:
-            # Links at single objects are not looked for: only who knows the hash can name one.
-            parts += chain([at], _links(at, levels=0), _links(f"{at}/info"), _links(f"{at}/pack"))
-        return not all(is_within(os.path.realpath(part), *ours) for part in parts)
+            parts += chain(_links(f"{at}/logs", budget), _links(f"{at}/refs", budget))
+        for at in stores:
+            parts += _links(at, budget)
+        parts = [common, *stores, *filter(os.path.islink, parts)]
+        return not all(is_within(_real(one), *ours) for one in budget.checked(parts, 16))
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
     named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
-    is_linked = named and os.path.realpath(os.path.join(git, named)) == f"{ours[0]}/.git"
+    is_linked = named and _real(os.path.join(git, named)) == f"{ours[0]}/.git"
     worktree = values.get("core.worktree")
-    is_named = worktree and os.path.realpath(os.path.join(git, worktree)) == ours[0]
+    is_named = worktree and _real(os.path.join(git, worktree)) == ours[0]
     return not (is_linked or is_named)
 
 
-def _links(at: str, levels: int = 50) -> Iterator[str]:
-    """Yield the links below the directory `at`."""
-    with suppress(OSError), os.scandir(at) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                yield entry.path
-            elif levels and entry.is_dir():
-                yield from _links(entry.path, levels - 1)
+def _links(at: str, budget: Budget) -> Iterator[str]:
+    """Yield the links below the directory `at`. Raises `DeadlineExceeded`."""
+    for folder in budget.checked(folders := [at], 16):
+        begun, stamp = time.time_ns(), stamp_at(folder)
+        last, links, inner = _LISTED.get(folder) or (None, [], [])
+        if stamp and stamp != last:
+            with suppress(OSError), os.scandir(folder) as entries:
+                named = [(entry.path, entry.is_symlink(), entry.is_dir()) for entry in entries]
+                links = [path for path, is_link, _ in named if is_link]
+                inner = [path for path, is_link, is_folder in named if is_folder and not is_link]
+                if are_settled([stamp], begun):
+                    _LISTED.put(folder, (stamp, links, inner))
+        yield from links
+        folders += inner
 
 
 def _stores(objects: str) -> list[str]:
@@ -311,8 +355,13 @@ def _stores(objects: str) -> list[str]:
         if len(content) == MAX_NAMED or b'"' in content or len(stores) > MAX_STORES:
             return ["/"]
         named = {os.path.join(one, os.fsdecode(line)) for line in content.split(b"\n") if line}
-        stores += set(map(os.path.realpath, named)).difference(stores)
+        stores += set(map(_real, named)).difference(stores)
     return stores
+
+
+def _real(path: str) -> str:
+    """The real path; if nothing is there, `path`. The system itself follows 40 links at most."""
+    return os.path.realpath(path) if os.path.exists(path) else path
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:

@@ -57,6 +57,7 @@ def reason(complaint: bytes) -> str:
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
     text = re.sub("[^ ]*/{9}.*", "the index cannot be read", text)  # git cuts what follows its path
+    text = re.sub("[0-9a-f]{40,}", "...", text)  # a link of the repository can lead to any hash
     meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
     if isinstance(meaning, NoGit):
         return meaning

@@ -80,7 +80,7 @@ def edited(path: Path) -> list[list[str]]:
 def branch(repository: Repository) -> str:
     """The name of the branch, "" for none."""
     words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-    return repository.ask(*words, sees="references", fine=(0, 1)).decode().strip()
+    return repository.ask(*words, fine=(0, 1)).decode().strip()
 
 
 def no_git(path: Path, root: Path | None = None) -> str:

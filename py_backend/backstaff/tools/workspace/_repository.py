@@ -75,7 +75,7 @@ def commit_named(name: str, argument: str, work_tree: WorkTree) -> str:
         problem = "looks for a message, which takes any amount of memory: give a commit or branch"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        found = work_tree.repository.ask(*words, sees="references", fine=(0, 1, 128))
+        found = work_tree.repository.ask(*words, fine=(0, 1, 128))
         if found:
             return found.decode().strip()
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

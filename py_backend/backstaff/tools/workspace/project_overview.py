@@ -110,7 +110,7 @@ def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, conte
         with suppress(Unanswered):
             quick = replace(repository, budget=context.budget.share(WALK_SHARE))
             words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-            branch = os.fsdecode(quick.ask(*words, sees="references", fine=(0, 1)))[:-1]
+            branch = os.fsdecode(quick.ask(*words, fine=(0, 1)))[:-1]
     paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
