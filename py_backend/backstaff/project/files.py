@@ -84,7 +84,8 @@ class ProjectFiles:
         with suppress(OSError, DeadlineExceeded):
             # The rules of a directory count for all in it, also for `.github` before `.gitignore`.
             is_early, paths = up_to(last), budget.checked(stamps)
-            early = [one for one in paths if not last or is_early(one[: one.rfind("/") + 1])]
+            folders = ((one, one.removesuffix("/HEAD").rpartition("/")) for one in paths)
+            early = [one for one, (at, slash, _) in folders if not last or is_early(at + slash)]
             met = map(stamp_of, HANDLES.lstats(early, directory))
             if [*met] == [*map(stamps.__getitem__, early)]:
                 return
@@ -227,6 +228,8 @@ class _Look:
                 is_closed = f"{path}/" in self.within or bool(self.unanswered)
                 # A link or a file names a repository, and nothing here changes with that one.
                 watched += [".git"]
+                with suppress(OSError):  # it is mended or broken by its HEAD, in place
+                    watched += [".git/HEAD"] * bool(HANDLES.lstat(".git/HEAD", directory))
                 self.is_steady &= dot_git is directories
         if is_closed:
             files, directories, links = [], [], []

@@ -13,6 +13,7 @@ import atexit
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -278,26 +279,29 @@ def _facts(
     files += [one for one in dot_gits if not os.path.isdir(one)]
     files += [*(f"{one}/HEAD" for one in dot_gits), f"{git}/HEAD", f"{git}/config.worktree"]
     files += [f"{git}/commondir", os.path.join(os.path.dirname(program), "../etc/gitconfig")]
-    parts = iter(os.fsdecode(listed).split("\0")[:-1])
+    parts, several = iter(os.fsdecode(listed).split("\0")[:-1]), defaultdict[str, list[str]](list)
+    is_own = cache(lambda source: is_within(_real(source), top, git, common))
     # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
-    for scope, origin, setting in budget.checked(zip(parts, parts, parts, strict=False)):
+    for scope, origin, setting in first.checked(zip(parts, parts, parts, strict=False), 1):
         key, is_valued, value = setting.partition("\n")
         source = os.path.join(top, origin.removeprefix("file:"))
         files.append(source)
+        counts = scope in ("global", "system")
         if key.startswith("include"):
             files.append(os.path.join(os.path.dirname(source), os.path.expanduser(value)))
         if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
-            is_own = key == "core.excludesfile" and is_within(_real(value), top)
-        if key.startswith(("branch.", "remote.")):
+            counts |= key == "core.excludesfile" and is_within(_real(value), top)
+        elif key.startswith(("branch.", "remote.")):
             # An answer shows names of branches: none that a project includes from elsewhere.
-            is_own = is_within(_real(source), top, git, common)
-            # Each of several counts.
-            value = f"{values[key]}\0{value}" if key in values else value
-            key = key if is_own or scope in ("global", "system") else ""
-        if key not in defaults or is_own or scope in ("global", "system"):
+            counts |= is_own(source)
+            several[key] += [value] * counts
+        else:
+            counts = True
+        if counts:
             values[key] = value if is_valued else "true"
+    values |= {key: "\0".join(of_one) for key, of_one in several.items()}
     return (top, inside, git, common, values), files
 
 

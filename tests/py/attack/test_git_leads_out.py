@@ -104,6 +104,23 @@ def moved(root: Path, secret: Path) -> None:
     (root / "inner/commondir").write_text(f"{secret}\n")
 
 
+def single(root: Path, secret: Path) -> None:
+    """Each single object of the other repository is there, as a link."""
+    for path in secret.glob("objects/??/*"):
+        there = root / ".git" / path.relative_to(secret)
+        there.parent.mkdir(exist_ok=True)
+        there.symlink_to(path)
+
+
+def remote(root: Path, secret: Path) -> None:
+    """The branch follows one of a remote, which is a file elsewhere."""
+    (secret / "o").write_text(f"URL: x\nPull: refs/heads/main:refs/remotes/{MARK}\n")
+    (root / ".git/remotes").mkdir()
+    link(root / ".git/remotes/o", secret / "o")
+    git(root, "config", "branch.main.remote", "o")
+    git(root, "config", "branch.main.merge", "refs/heads/main")
+
+
 HEAD = ("HEAD", f"ref: refs/heads/{MARK}-branch\n")
 WAYS: dict[str, Callable[[Path, Path], object]] = {
     "commondir, absolute": lambda r, s: bare(r, HEAD, ("commondir", f"{s}\n")),
@@ -124,6 +141,7 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "a directory of objects": lambda r, s: (
         link(r / ".git/objects/ff", next(s.glob("objects/??"))),
     ),
+    "single objects": single,
     "packs": lambda r, s: link(r / ".git/objects/pack", s / "objects/pack"),
     "alternates": lambda r, s: (r / ".git/objects/info/alternates").write_text(f"{s}/objects\n"),
     "alternates, quoted": lambda r, s: (r / ".git/objects/info/alternates").write_text(
@@ -177,6 +195,29 @@ def test_no_part_of_a_git_directory_leads_out(root: Path, secret: Path, way: str
     assert MARK not in found
     assert head not in found
     assert "lies outside the project" in found or "not in a git work tree" in found, found
+
+
+UNSEEN: dict[str, Callable[[Path, Path], object]] = {
+    "a reference that names a link": lambda r, s: (
+        link(r / ".git/X", s / f"refs/heads/{MARK}-branch"),
+        (r / ".git/refs/heads/main").write_text("ref: X\n"),
+    ),
+    "settings that are included": lambda r, s: (
+        (s / "other").write_text(f'[branch "main"]\nremote = .\nmerge = refs/heads/{MARK}\n'),
+        git(r, "config", "include.path", str(s / "other")),
+    ),
+    "a remote as a file": remote,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", UNSEEN)
+def test_answers_show_nothing_of_a_file_elsewhere(root: Path, secret: Path, way: str) -> None:
+    """These need not be refused: people have links and settings in places without an answer."""
+    head = git(secret.parent, "rev-parse", "HEAD").decode().strip()
+    UNSEEN[way](root, secret)
+    found = answers(root)
+    assert MARK not in found
+    assert head not in found
 
 
 @pytest.mark.parametrize("ignored", ["none", "dirty", "untracked"])

@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from backstaff.budget import Budget
+from backstaff.changes import work_tree
+from backstaff.changes.work_tree import opened, status_of
+from backstaff.errors import Cancelled
+from backstaff.fs.root import Root
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -147,6 +152,44 @@ def test_submodule_counts_as_far_as_the_user_wants(
     shutil.rmtree(module)
     module.write_text("no module\n")
     assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
+
+
+def test_settings_of_submodules_come_from_the_last_commit_if_they_are_nowhere_else(
+    root: Path,
+) -> None:
+    git(root, "init", "-q", "mod")
+    git(root / "mod", "commit", "-qm", "one", "--allow-empty")
+    rules = '[submodule "mod"]\n\tpath = mod\n\turl = ./mod\n\tignore = untracked\n'
+    (root / ".gitmodules").write_text(rules)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "with a module")
+    (root / "mod/new").write_text("new\n")
+    assert " M mod" not in data(call(root, "git_status_summary"))["raw"]
+    git(root, "mv", ".gitmodules", "away")
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
+
+
+def test_call_that_is_taken_back_looks_into_no_further_submodule(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        git(root, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},mod{number}")
+    budget, seen = Budget(), list[str]()
+
+    def look(_: object, path: str, oid: str, __: str) -> str:
+        seen.append(path)
+        budget.cancelled.set()
+        return oid
+
+    monkeypatch.setattr(work_tree, "_submodule", look)
+    with (
+        Root(str(root)) as project,
+        project.directory(".") as place,
+        opened(place, budget) as tree,
+        pytest.raises(Cancelled),
+    ):
+        status_of(tree)
+    assert seen == ["mod0"]
 
 
 def test_new_commit_of_a_submodule_alone_in_its_directory_is_a_change(root: Path) -> None:

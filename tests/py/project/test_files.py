@@ -299,6 +299,23 @@ def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -
     assert files(found_in(root, "a")) == ["x"]
 
 
+def test_repository_within_that_is_broken_or_mended_in_place_is_noticed(tree: Plant) -> None:
+    root = tree({"a/x": "", "a/.c": "", "y": ""})
+    git(root, "init", "-q")
+    git(root / "a", "init", "-q")
+    head = root / "a/.git/HEAD"
+    for text, expected in (("no\n", ["y", "a/.c", "a/x"]), ("ref: refs/heads/main\n", ["y"])) * 2:
+        head.write_text(text)
+        with Root(str(root)) as project, project.directory(".") as place:
+            kept = project_files.project_files(place, Budget(), lazily=True)
+            if kept.unconfirmed:
+                with pytest.raises(project_files.Changed):
+                    kept.confirm("a/.c")
+        settle(root)
+        assert files(found_in(root)) == expected
+    assert kept.unconfirmed
+
+
 def test_without_a_work_tree_no_rule_counts_and_the_reason_is_told(tree: Plant) -> None:
     root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.git": {"fifo": True}, "x": ""})
     found = found_in(root)

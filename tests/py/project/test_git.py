@@ -1,7 +1,9 @@
 """Asking git: its answers, and that a repository cannot make it do anything else."""
 
+import hashlib
 import os
 import select
+import shutil
 import stat
 import tempfile
 import threading
@@ -396,6 +398,28 @@ def test_facts_of_a_repository_are_kept_until_a_file_that_they_come_from_changes
     assert changed == facts() != before
 
 
+def test_git_directory_that_is_switched_or_broken_in_place_is_noticed(
+    root: Path, folder: Path
+) -> None:
+    """The outer repository is asked about a directory until its own becomes one, and again then."""
+    git(root / "d", "init", "-q", "-b", "inner")
+    refs = root / "d/.git/refs"
+    settle(root)
+    for name in ("inner", "trunk", "inner"):
+        with asked(root / "d", root) as repository:
+            assert branch(repository) == name
+        refs.rename(refs.with_name("away")) if name == "inner" else refs.with_name("away").rename(
+            refs
+        )
+    one, two = folder / "one", folder / "two"
+    shutil.copytree(root / ".git", one)
+    shutil.copytree(root / ".git", two)
+    git(root, "--git-dir", str(two), "config", "core.worktree", str(root))
+    shutil.rmtree(root / ".git")
+    (root / ".git").symlink_to(one)
+    assert no_git(root) == NoGit.ELSEWHERE
+
+
 @pytest.mark.parametrize("version", ["2", "4"])
 def test_submodule_is_known_by_the_place_of_its_mode_in_the_index(root: Path, version: str) -> None:
     index = root / ".git/index"
@@ -410,8 +434,13 @@ def test_submodule_is_known_by_the_place_of_its_mode_in_the_index(root: Path, ve
     with asked(root) as repository:
         assert not repository.has_gitlinks
     git(root, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},z/sub")
-    with asked(root) as repository:
-        assert repository.has_gitlinks
+    for mode in (0o160000, 0o160644):  # to git, its permissions do not count
+        data = bytearray(index.read_bytes())
+        at = data.rfind(b"\0\0\xe0\0")
+        data[at : at + 4] = mode.to_bytes(4, "big")
+        index.write_bytes(data[:-20] + hashlib.sha1(data[:-20]).digest())  # noqa: S324  # git's own
+        with asked(root) as repository:
+            assert repository.has_gitlinks
 
 
 def test_environment_of_the_caller_does_not_count(
