@@ -25,9 +25,9 @@ class RunningProgram:
     def __init__(  # noqa: PLR0913  # all that a process is started with
         self,
         command: Sequence[str],
+        environment: Mapping[str, str],
         at: OpenDirectory | str,
         budget: Budget,
-        environment: Mapping[str, str],
         *,
         given: bytes = b"",
         held: Sequence[OpenDirectory] = (),

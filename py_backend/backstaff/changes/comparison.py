@@ -113,7 +113,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         sees, states = "attributes", [base, target]
     else:
         states = ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.renames("diff"), *RAW]
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *RAW]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
     files = work_tree.decided(tree, tree.parsed(next(parts)), below if target is None else None)

@@ -84,14 +84,6 @@ class WorkTree:
             raise Unanswered("the index or a commit has a name such as '..'")
         return path.removeprefix(self.repository.inside)
 
-    def renames(self, *sections: str) -> list[str]:
-        """Git's options for renames, each by the first of the `sections` of settings with it."""
-        values, words = self.repository.values, list[str]()
-        for name in ("renames", "renamelimit"):
-            keys = [key for section in sections if (key := f"{section}.{name}") in values]
-            words += ["-c", f"diff.{name}={values[keys[0]]}"] if keys else []
-        return words
-
     def parsed(self, listed: bytes) -> Changes:
         """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
         changes, parts = Changes(), iter(os.fsdecode(listed).split("\0")[:-1])
@@ -192,28 +184,22 @@ def status_of(tree: WorkTree) -> Status:
     """The status of the work `tree`. Raises `Unanswered` and `DeadlineExceeded`."""
     repository, below = tree.repository, tree.repository.below()
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
-    is_all = repository.values.get("status.showuntrackedfiles", "").lower() == "all"
-    # A status reads one file of rules beside those of the project.
-    rules = [option.removeprefix("--exclude-from=") for option in repository.excludes[1:]]
-    is_alone = untracked_counts and len(rules) <= 1
-    untracked = "no" if not is_alone else "all" if is_all else "normal"
-    words = [*tree.renames("status", "diff"), "-c", f"core.excludesFile={[*rules, os.devnull][0]}"]
-    asked = [[*words, *_STATUS, f"--untracked-files={untracked}"]]
-    if untracked_counts and not is_alone:
-        directories = [] if is_all else ["--directory", "--no-empty-directory"]
-        asked += [["ls-files", "-z", "--others", *directories, *repository.excludes]]
+    # A status reads one file of rules beside those of directories.
+    asked = [["-c", f"core.excludesFile={[*repository.rules, os.devnull][0]}", *_STATUS]]
+    if len(repository.rules) > 1:
+        asked[0].append("--untracked-files=no")
+        is_all = repository.values.get("status.showuntrackedfiles") == "all"
+        others = ["ls-files", "-z", "--others", *repository.excludes]
+        others += [] if is_all else ["--directory", "--no-empty-directory"]
+        asked += [others] * untracked_counts
     gits = (repository.start(*words, *below, sees="files") for words in asked)
     tracked, *listed = answers(gits)  # at the same time
     rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
     lines = iter(os.fsdecode(tracked).split("\0")[:-1])
-    headers, others = dict[str, str](), os.fsdecode(b"".join(listed)).split("\0")[:-1]
+    headers, untracked = list[str](), os.fsdecode(b"".join(listed)).split("\0")[:-1]
     for line in repository.budget.checked(lines):
-        if line[0] == "?":  # such as "? new.py"
-            others.append(line[2:])
-            continue
-        if line[0] == "#":  # such as "# branch.head main"
-            name, _, value = line[2:].partition(" ")
-            headers[name] = value
+        if line[0] in "#?":  # such as "# branch.head main", or "? new.py"
+            (headers if line[0] == "#" else untracked).append(line[2:])
             continue
         # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
@@ -230,7 +216,7 @@ def status_of(tree: WorkTree) -> Status:
         row, letter = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED).letter
         rows[path] = row._replace(letters=row.letters[0] + letter.replace("?", " "))
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
-    checked = repository.budget.checked(map(tree.from_base, others))
+    checked = repository.budget.checked(map(tree.from_base, untracked))
     ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
     raw = [_branch_line(headers)]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
@@ -240,16 +226,18 @@ def status_of(tree: WorkTree) -> Status:
     return Status("\n".join(raw) + "\n", ordered, undecided)
 
 
-def _branch_line(headers: Mapping[str, str]) -> str:
+def _branch_line(headers: Sequence[str]) -> str:
     """Git's line of the branch, such as "## main...origin/main [ahead 1]", by its `headers`."""
-    name, upstream = headers["branch.head"], headers.get("branch.upstream")
+    oid, name, *more = (header.partition(" ")[2] for header in headers)
     if name == "(detached)":
         return "## HEAD (no branch)"
-    start = "## " + "No commits yet on " * (headers["branch.oid"] == "(initial)") + name
-    ahead, behind = headers.get("branch.ab", "+0 -0").split(" ")
-    counts = [f"ahead {ahead[1:]}"] * (ahead != "+0") + [f"behind {behind[1:]}"] * (behind != "-0")
-    distance = ", ".join(counts) if "branch.ab" in headers else "gone"
-    return f"{start}...{upstream}{f' [{distance}]' * bool(distance)}" if upstream else start
+    line = f"## {'No commits yet on ' * (oid == '(initial)')}{name}"
+    if more:  # the upstream, and the distance from it, such as "+1 -2", if it is there
+        counts = zip(("ahead", "behind"), more[-1].split(" "), strict=False)
+        far = ", ".join(f"{word} {count[1:]}" for word, count in counts if count[1:] != "0")
+        far = far if more[1:] else "gone"
+        line += f"...{more[0]}" + f" [{far}]" * bool(far)
+    return line
 
 
 def decided(

@@ -120,10 +120,9 @@ def project_files(
     files = ["."]
     if git:
         files += ["../" * up + ".gitignore" for up in range(git.inside.count("/"), 0, -1)]
-        files += [option.removeprefix("--exclude-from=") for option in git.excludes[1:]]
-        files += [f"{git.git}/index"]
+        files += [*git.rules, f"{git.git}/index"]
     stamps = [stamp_at(file, directory) for file in files]
-    basis = (why, git and (git.inside, git.excludes, *git.handed_on), *stamps)
+    basis = (why, git and (git.inside, *git.excludes, *git.handed_on), *stamps)
     key = (place.root.path, place.relative, include_ignored)
     look = _Look(git, budget, include_ignored)
     kept, known, last = KEPT.get(key) or (None, (), look)

@@ -13,7 +13,6 @@ import atexit
 import os
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,9 +29,10 @@ from backstaff.errors import DeadlineExceeded, NoGit, PathError, Unanswered
 from backstaff.fs.entry import Stamp, are_settled, stamp_at
 from backstaff.fs.file import read
 from backstaff.fs.handles import OpenDirectory
+from backstaff.fs.links import links_below, real_path
 from backstaff.fs.root import Place, is_within
 from backstaff.programs import MAX_OUTPUT, RunningProgram, answers
-from backstaff.project.running_git import start_git
+from backstaff.project.running_git import hardened, reason
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
@@ -49,9 +49,11 @@ _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes toget
     "rev-parse --is-inside-work-tree --show-prefix --// --absolute-git-dir --// --git-common-dir",
     "config -z --show-scope --show-origin --list",
 )
-_HANDED_ON = (  # the settings in `core` that a git in the clean repository has, too
-    *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
-    *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
+# The settings that a git in the clean repository has, too.
+_HANDED_ON = re.compile(
+    r"core\.(filemode|autocrlf|eol|ignorecase|symlinks|trustctime|checkstat|precomposeunicode"
+    r"|sparsecheckout(cone)?|attributesfile)|(status|diff)\.(renames|renamelimit)"
+    r"|status\.showuntrackedfiles"
 )
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -63,9 +65,6 @@ Sees = Literal["objects", "index", "attributes", "files"]
 # the settings. They are kept with the stamps of the files that they come from.
 Facts = tuple[str, str, str, str, Mapping[str, str]]
 _FACTS: LRUCache[tuple[object, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
-# The links and the directories in a directory of git's, with its stamp: a look at the 256 of the
-# objects takes .6 ms, and to list them 4.
-_LISTED: LRUCache[str, tuple[Stamp | None, Sequence[str], Sequence[str]]] = LRUCache(1 << 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Repository:
     objects: OpenDirectory
     inside: str  # the path from the top of the work tree to the place: "" or `a/b/`
     values: Mapping[str, str]  # the settings, the last of each name
-    excludes: tuple[str, ...]  # git's options for the files of ignore rules
+    rules: Sequence[str]  # the files of ignore rules beside those of directories
     budget: Budget
 
     def below(self, *paths: str) -> list[str]:
@@ -92,23 +91,23 @@ class Repository:
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        clean, git = clean_directory(self.object_format, reftable=self.is_in_table), str(self.git)
-        environment = {"GIT_DIR": git, "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        clean = clean_directory(self.object_format, reftable=self.is_in_table)
+        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if has_files else clean
         if has_index:
             # A `git diff` that finds files with another time and the same text would write the
             # index, in spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock: so the
             # path is as long as can be, without room for `.lock` behind it.
-            longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(git))
-            environment["GIT_INDEX_FILE"] = f"{git}{'index':/>{longest}}"
+            longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(str(self.git)))
+            environment["GIT_INDEX_FILE"] = f"{self.git}{'index':/>{longest}}"
         environment["GIT_SHALLOW_FILE"] = f"{self.common}/shallow"  # if there is one
         environment |= {"GIT_COMMON_DIR": clean, **_OURS}
         for number, (key, value) in enumerate(self._upstreams()):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
             environment["GIT_CONFIG_COUNT"] = str(number + 1)
-        words = (*self.handed_on, *words)
+        git = hardened(self.program, (*self.handed_on, *words), environment)
         at, held = self.top if has_files else clean, (self.top, self.git, self.common, self.objects)
-        return start_git(self.program, at, self.budget, words, environment, given=given, held=held)
+        return RunningProgram(*git, at, self.budget, given=given, held=held, reason=reason)
 
     def ask(
         self, *words: str, sees: Sees = "objects", given: bytes = b"", fine: tuple[int, ...] = (0,)
@@ -135,6 +134,11 @@ class Repository:
         return self.values.get("extensions.objectformat", "sha1").lower()
 
     @property
+    def excludes(self) -> list[str]:
+        """The options that give `git ls-files` its rules."""
+        return ["--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, self.rules)]
+
+    @property
     def is_in_table(self) -> bool:
         """Whether the references are in a table, not in files."""
         return self.values.get("extensions.refstorage") == "reftable"
@@ -142,21 +146,19 @@ class Repository:
     @property
     def handed_on(self) -> list[str]:
         """The options that give a git in the clean repository its settings."""
-        keys = (key for name in _HANDED_ON if (key := f"core.{name}") in self.values)
+        keys = filter(_HANDED_ON.fullmatch, self.values)
         return [word for key in keys for word in ("-c", f"{key}={self.values[key]}")]
 
     def _upstreams(self) -> Iterator[tuple[str, str]]:
         """Yield the settings that name the upstream of the branch at `HEAD`."""
         head = re.match(b"ref: *refs/heads/(.*)", _read("HEAD", self.git.descriptor))
-        # A table of references keeps HEAD, too, so that each branch can be the one.
-        branch = (
-            "branch." if self.is_in_table else f"branch.{os.fsdecode(head[1])}." if head else "-"
+        # A table of references has HEAD, too, so that each branch can be the one.
+        name = "" if self.is_in_table else f"{os.fsdecode(head[1])}." if head else "."
+        ours = re.compile(
+            rf"branch\.{re.escape(name)}.*(remote|merge)|remote\..*\.fetch", re.DOTALL
         )
-        for key, values in self.values.items():
-            if key.startswith((branch, "remote.")) and key.endswith(
-                (".remote", ".merge", ".fetch")
-            ):
-                yield from ((key, value) for value in values.split("\0"))
+        for key in filter(ours.fullmatch, self.values):
+            yield from ((key, value) for value in self.values[key].split("\0"))
 
     @property
     def is_shallow(self) -> bool:
@@ -210,10 +212,8 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     """The work tree around the directory `place`. Raises `Unanswered`."""
     try:
         return _found(place, budget)
-    except OSError as error:  # a part is not there, or a link on the way is being changed
-        raise Unanswered(f"git failed: {error.strerror}") from error
-    except ValueError as error:  # a NUL in a name
-        raise Unanswered("git failed: a part of its directory has no possible name") from error
+    except (OSError, ValueError) as error:  # a link is being changed, or a NUL is in a name
+        raise Unanswered("git failed: a part of its directory is not there") from error
     except DeadlineExceeded as error:
         raise Unanswered(NoGit.SLOW) from error
 
@@ -230,31 +230,29 @@ def _found(place: Place, budget: Budget) -> Repository:
     if not (program := which("git", path=":".join((*_PLACES, *outside)))):
         raise Unanswered(NoGit.ABSENT)
     needed = (os.path.isdir(f"{one}/{name}") for one in dot_gits for name in ("refs", "objects"))
-    key = (program, place.path, *map(_real, dot_gits), *needed)
+    key = (program, place.path, *map(real_path, dot_gits), *needed)
     facts, stamps = _FACTS.get(key) or (None, {})
     checked = budget.checked(stamps.items())
     if not facts or any(stamp_at(file) != stamp for file, stamp in checked):
         begun, (facts, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
-        stamps = {file: stamp_at(file) for file in files}
+        stamps = {file: stamp_at(file) for file in set(files)}
         if are_settled(stamps.values(), begun):
             _FACTS.put(key, (facts, stamps))
     top, inside, git, common, values = facts
     # Open the directories first and judge them then, so that nobody can swap them in between.
-    held = [place.hold(path) for path in (top, git, common, f"{common}/objects")]
-    tree, at, shared, objects = held
+    tree, at, shared, objects = map(place.hold, (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if _real(one) == git or os.path.isfile(one))
+    led = (one for one in dot_gits if real_path(one) == git or os.path.isfile(one))
     ours = (os.path.dirname(next(led, "")) or git, root)
-    if tree.path != top or _leads_out([one.path for one in held], ours, values, budget):
+    if tree.path != top or _leads_out((tree, at, shared, objects), ours, values, budget):
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    own = (shared.path, top, root)
-    rules = [values["core.excludesfile"], f"{shared.path}/info/exclude"]
-    real = {file: os.path.realpath(file) for file in rules if _has_lines(file)}
-    named = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
-    excludes = ("--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, named))
-    return Repository(program, tree, at, shared, objects, inside, values, excludes, budget)
+    own, info = (shared.path, top, root), f"{shared.path}/info/exclude"
+    files = (values["core.excludesfile"], info)
+    real = {file: real_path(file) for file in files if _has_lines(file)}
+    rules = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
+    return Repository(program, tree, at, shared, objects, inside, values, rules, budget)
 
 
 def _facts(
@@ -262,9 +260,9 @@ def _facts(
 ) -> tuple[Facts, Iterable[str]]:
     """Git's answers about the place `here`, and the files that they come from, if these exist."""
     first = budget.at_most(FIRST_SECONDS)
-    told, listed = answers(
-        start_git(program, here, first, one.split(), {}, held=[here]) for one in _QUESTIONS
-    )
+    asked = (hardened(program, one.split(), {}) for one in _QUESTIONS)
+    gits = (RunningProgram(*git, here, first, held=[here], reason=reason) for git in asked)
+    told, listed = answers(gits)
     there, git, common = os.fsdecode(told).removesuffix("\n").split("\n--//\n")
     if not there.startswith("true\n"):
         raise Unanswered(NoGit.NO_WORK_TREE)
@@ -279,75 +277,57 @@ def _facts(
     files += [one for one in dot_gits if not os.path.isdir(one)]
     files += [*(f"{one}/HEAD" for one in dot_gits), f"{git}/HEAD", f"{git}/config.worktree"]
     files += [f"{git}/commondir", os.path.join(os.path.dirname(program), "../etc/gitconfig")]
-    parts, several = iter(os.fsdecode(listed).split("\0")[:-1]), defaultdict[str, list[str]](list)
-    is_own = cache(lambda source: is_within(_real(source), top, git, common))
+    is_own = cache(lambda source: is_within(real_path(source), top, git, common))
+    parts = iter(os.fsdecode(listed).split("\0")[:-1])
     # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
     for scope, origin, setting in first.checked(zip(parts, parts, parts, strict=False), 1):
         key, is_valued, value = setting.partition("\n")
         source = os.path.join(top, origin.removeprefix("file:"))
         files.append(source)
-        counts = scope in ("global", "system")
+        counts, is_users = True, scope in ("global", "system")
         if key.startswith("include"):
             files.append(os.path.join(os.path.dirname(source), os.path.expanduser(value)))
         if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
-            counts |= key == "core.excludesfile" and is_within(_real(value), top)
+            is_ignore = key == "core.excludesfile"
+            counts = is_users or (is_ignore and is_within(real_path(value), top))
         elif key.startswith(("branch.", "remote.")):
             # An answer shows names of branches: none that a project includes from elsewhere.
-            counts |= is_own(source)
-            several[key] += [value] * counts
-        else:
-            counts = True
+            counts = is_users or is_own(source)
+            value = "\0".join(filter(None, (values.get(key), value)))  # each of several counts
         if counts:
             values[key] = value if is_valued else "true"
-    values |= {key: "\0".join(of_one) for key, of_one in several.items()}
     return (top, inside, git, common, values), files
 
 
 def _leads_out(
-    paths: Sequence[str], ours: tuple[str, str], values: Mapping[str, str], budget: Budget
+    held: Sequence[OpenDirectory], ours: tuple[str, str], values: Mapping[str, str], budget: Budget
 ) -> bool:
     """Whether a part of a repository lies in neither of the directories `ours`.
 
-    The `paths` are the work tree, git's directory, its common part and the objects. Those of a
-    linked work tree or a submodule can lie outside if git's directory names this work tree, by
-    `gitdir` or core.worktree, because nobody writes that into another repository of the user's.
+    The work tree, git's directory, its common part and the objects are `held`. Those of a linked
+    work tree or a submodule can lie outside if git's directory names this work tree, by `gitdir`
+    or core.worktree, because nobody writes that into another repository of the user's.
     """
-    top, git, common, objects = paths
+    top, git, common, objects = (one.path for one in held)
     if not is_within(top, *ours):  # a core.worktree that came with a project can name any above
         return True
     if is_within(git, *ours):
         parts, stores = list[str](), _stores(objects)
         for at in {git, common}:
             parts += [f"{at}/{part}" for part in _PARTS.split()]
-            parts += chain(_links(f"{at}/logs", budget), _links(f"{at}/refs", budget))
+            parts += chain(links_below(f"{at}/logs", budget), links_below(f"{at}/refs", budget))
         for at in stores:
-            parts += _links(at, budget)
+            parts += links_below(at, budget)
         parts = [common, *stores, *filter(os.path.islink, parts)]
-        return not all(is_within(_real(one), *ours) for one in budget.checked(parts, 16))
+        return not all(is_within(real_path(one), *ours) for one in budget.checked(parts, 16))
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
     named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
-    is_linked = named and _real(os.path.join(git, named)) == f"{ours[0]}/.git"
+    is_linked = named and real_path(os.path.join(git, named)) == f"{ours[0]}/.git"
     worktree = values.get("core.worktree")
-    is_named = worktree and _real(os.path.join(git, worktree)) == ours[0]
+    is_named = worktree and real_path(os.path.join(git, worktree)) == ours[0]
     return not (is_linked or is_named)
-
-
-def _links(at: str, budget: Budget) -> Iterator[str]:
-    """Yield the links below the directory `at`. Raises `DeadlineExceeded`."""
-    for folder in budget.checked(folders := [at], 16):
-        begun, stamp = time.time_ns(), stamp_at(folder)
-        last, links, inner = _LISTED.get(folder) or (None, [], [])
-        if stamp and stamp != last:
-            with suppress(OSError), os.scandir(folder) as entries:
-                named = [(entry.path, entry.is_symlink(), entry.is_dir()) for entry in entries]
-                links = [path for path, is_link, _ in named if is_link]
-                inner = [path for path, is_link, is_folder in named if is_folder and not is_link]
-                if are_settled([stamp], begun):
-                    _LISTED.put(folder, (stamp, links, inner))
-        yield from links
-        folders += inner
 
 
 def _stores(objects: str) -> list[str]:
@@ -359,13 +339,8 @@ def _stores(objects: str) -> list[str]:
         if len(content) == MAX_NAMED or b'"' in content or len(stores) > MAX_STORES:
             return ["/"]
         named = {os.path.join(one, os.fsdecode(line)) for line in content.split(b"\n") if line}
-        stores += set(map(_real, named)).difference(stores)
+        stores += set(map(real_path, named)).difference(stores)
     return stores
-
-
-def _real(path: str) -> str:
-    """The real path; if nothing is there, `path`. The system itself follows 40 links at most."""
-    return os.path.realpath(path) if os.path.exists(path) else path
 
 
 def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:

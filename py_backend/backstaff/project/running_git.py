@@ -7,12 +7,9 @@ own, where it finds no other program, and within limits (`programs`).
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from backstaff.budget import Budget
 from backstaff.errors import NoGit
-from backstaff.fs.handles import OpenDirectory
-from backstaff.programs import RunningProgram
 
 # Git's options for all that compares: no program of the repository, and no git in a submodule.
 QUIET = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
@@ -64,18 +61,10 @@ def reason(complaint: bytes) -> str:
     return f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed"
 
 
-def start_git(  # noqa: PLR0913  # all that a process is started with
-    program: str,
-    at: OpenDirectory | str,
-    budget: Budget,
-    words: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    given: bytes = b"",
-    held: Sequence[OpenDirectory] = (),
-) -> RunningProgram:
-    """Start git in the directory `at`, with `given` as its input and others `held` open."""
-    command = [program, "--no-pager", *(word for one in _OVERRIDES for word in ("-c", one)), *words]
+def hardened(
+    program: str, words: Iterable[str], environment: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The command and the whole environment of a git with `words` and these variables."""
+    options = (word for one in _OVERRIDES for word in ("-c", one))
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    full = {**kept, **_ENVIRONMENT, **environment}
-    return RunningProgram(command, at, budget, full, given=given, held=held, reason=reason)
+    return [program, "--no-pager", *options, *words], {**kept, **_ENVIRONMENT, **environment}

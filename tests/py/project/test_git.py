@@ -25,7 +25,7 @@ from backstaff.project import running_git
 from backstaff.project.edits import edits
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import start_git
+from backstaff.project.running_git import hardened
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 from tests.py.trees import settle
@@ -316,7 +316,7 @@ def test_git_that_hangs_ends_without_the_server(
     monkeypatch.setattr(programs, "MAX_SECONDS", 0)  # timeout(1) waits a second more
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
-    git = start_git(str(program), str(folder), Budget(), ("ls-files",), {})
+    git = programs.RunningProgram(*hardened(str(program), ("ls-files",), {}), str(folder), Budget())
     assert git.process.stdout is not None
     out = git.process.stdout.fileno()
     assert select.select([out], [], [], DEADLINE)[0], "git lives on"
@@ -387,7 +387,7 @@ def test_facts_of_a_repository_are_kept_until_a_file_that_they_come_from_changes
 
     before = facts()
     with monkeypatch.context() as patch:
-        patch.setattr(asking, "start_git", None)
+        patch.setattr(asking, "hardened", None)
         assert facts() == before, "no git was started"
     if path == "R/.git":
         (root / ".git").rename(folder / "away")
