@@ -13,10 +13,19 @@ from typing import IO
 from backstaff.budget import Budget
 from backstaff.errors import NoGit, Unanswered
 from backstaff.fs.handles import MOVED, OpenDirectory, are_in_place
+from backstaff.fs.root import is_within
 
+_PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 MAX_OUTPUT, MAX_ERRORS = 1 << 27, 1 << 12  # bytes that it may print, and that are read of errors
 MAX_SECONDS, TICK = 30, 0.05  # its life, also without this server; between looks at the call
 MAX_KIBIBYTES = 2 << 20  # its memory, of which git takes a quarter for half a million files
+
+
+def program_outside(root: str, name: str) -> str | None:
+    """The path of the program `name`: the system's, else the first on PATH not inside `root`."""
+    folders = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
+    outside = (one for one in folders if not is_within(os.path.realpath(f"{one}/{name}"), root))
+    return which(name, path=":".join((*_PLACES, *outside)))
 
 
 class RunningProgram:

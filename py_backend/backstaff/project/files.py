@@ -50,11 +50,6 @@ class Directory(NamedTuple):
     closed: Closed | None = None  # why it was not entered
     ignored: int = 0  # number of names that git ignores; an ignored directory is one name
 
-    def names(self) -> list[str]:
-        """The names of the files and links."""
-        prefix = len(self.path) + 1 if self.path else 0
-        return [path[prefix:] for path in self.paths]
-
 
 class Changed(Exception):
     """A project has changed since the files that were kept of it were found."""
@@ -246,6 +241,6 @@ class _Look:
         except OSError:  # one is gone by now
             self.is_steady = False
         paths = tuple([prefix + name for name in (sorted(files + links) if links else files)])
-        closed = Closed.REPOSITORY if is_closed else None
-        self.directories.append(Directory(path, paths, tuple(links), closed, ignored))
+        why = Closed.REPOSITORY if is_closed else None
+        self.directories.append(Directory(path, paths, tuple(links), why, ignored))
         return list(zip(directories, repeat(Kind.DIRECTORY)))

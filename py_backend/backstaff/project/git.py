@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from shutil import rmtree, which
+from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Literal
 
@@ -31,12 +31,11 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import OpenDirectory
 from backstaff.fs.links import links_below, real_path
 from backstaff.fs.root import Place, is_within
-from backstaff.programs import MAX_OUTPUT, RunningProgram, answers
+from backstaff.programs import MAX_OUTPUT, RunningProgram, answers, program_outside
 from backstaff.project.running_git import hardened, reason
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
-_PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 # All that git reads in its directory, without the files of directories.
 _PARTS = (
@@ -91,7 +90,7 @@ class Repository:
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        clean = clean_directory(self.object_format, reftable=self.is_in_table)
+        clean = clean_directory(self.object_format, self.values.get("extensions.refstorage", ""))
         environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if has_files else clean
         if has_index:
@@ -139,11 +138,6 @@ class Repository:
         return ["--exclude-per-directory=.gitignore", *map("--exclude-from={}".format, self.rules)]
 
     @property
-    def is_in_table(self) -> bool:
-        """Whether the references are in a table, not in files."""
-        return self.values.get("extensions.refstorage") == "reftable"
-
-    @property
     def handed_on(self) -> list[str]:
         """The options that give a git in the clean repository its settings."""
         keys = filter(_HANDED_ON.fullmatch, self.values)
@@ -153,7 +147,8 @@ class Repository:
         """Yield the settings that name the upstream of the branch at `HEAD`."""
         head = re.match(b"ref: *refs/heads/(.*)", _read("HEAD", self.git.descriptor))
         # A table of references has HEAD, too, so that each branch can be the one.
-        name = "" if self.is_in_table else f"{os.fsdecode(head[1])}." if head else "."
+        name = f"{os.fsdecode(head[1])}." if head else "."
+        name = "" if "extensions.refstorage" in self.values else name
         ours = re.compile(
             rf"branch\.{re.escape(name)}.*(remote|merge)|remote\..*\.fetch", re.DOTALL
         )
@@ -175,31 +170,30 @@ class Repository:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
             shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
-            index = self._index if shared else b""  # one of MAX_OUTPUT bytes is cut
+            # One of MAX_OUTPUT bytes is cut.
+            index = _read("index", self.git.descriptor, MAX_OUTPUT) if shared else b""
             return len(index) == MAX_OUTPUT or any(o.hex() in shared for o in _LINK.findall(index))
         return False
 
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        modes = re.finditer(b"\0\0[\xe0-\xef]", index := self._index)  # at 36 + 8n; anywhere in v4
+        index = _read("index", self.git.descriptor, MAX_OUTPUT)
+        modes = re.finditer(b"\0\0[\xe0-\xef]", index)  # at 36 + 8n; anywhere in version 4
         return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
-
-    @property
-    def _index(self) -> bytes:
-        return _read("index", self.git.descriptor, MAX_OUTPUT)
 
 
 @cache
-def clean_directory(object_format: str, *, reftable: bool = False) -> str:
+def clean_directory(object_format: str, references: str = "") -> str:
     """The clean common directory. One is made, and removed, for a server that runs from memory."""
     path = os.path.join(_CLEAN, object_format)
-    if object_format in ("sha1", "sha256") and (reftable or not os.path.isdir(f"{path}/refs")):
+    in_table, is_there = references == "reftable", os.path.isdir(f"{path}/refs")
+    if object_format in ("sha1", "sha256") and (in_table or not is_there):
         path = mkdtemp(prefix="backstaff-")
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         text = f"[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat={object_format}\n"
-        Path(path, "config").write_text(text + "refStorage=reftable\n" * reftable, "ascii")
+        Path(path, "config").write_text(text + "refStorage=reftable\n" * in_table, "ascii")
     return path
 
 
@@ -224,10 +218,7 @@ def _found(place: Place, budget: Budget) -> Repository:
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
         raise Unanswered(NoGit.NO_WORK_TREE)
-    # The git of the system, else the first on PATH that is not inside the root.
-    named = [one for one in os.environ.get("PATH", "").split(":") if one.startswith("/")]
-    outside = (one for one in named if not is_within(os.path.realpath(f"{one}/git"), root))
-    if not (program := which("git", path=":".join((*_PLACES, *outside)))):
+    if not (program := program_outside(root, "git")):
         raise Unanswered(NoGit.ABSENT)
     needed = (os.path.isdir(f"{one}/{name}") for one in dot_gits for name in ("refs", "objects"))
     key = (program, place.path, *map(real_path, dot_gits), *needed)
@@ -248,10 +239,9 @@ def _found(place: Place, budget: Budget) -> Repository:
         raise Unanswered(NoGit.ELSEWHERE)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    own, info = (shared.path, top, root), f"{shared.path}/info/exclude"
-    files = (values["core.excludesfile"], info)
-    real = {file: real_path(file) for file in files if _has_lines(file)}
-    rules = [its for file, its in real.items() if not is_within(file, *own) or is_within(its, *own)]
+    files = filter(_has_lines, (values["core.excludesfile"], f"{shared.path}/info/exclude"))
+    real, own = [(file, real_path(file)) for file in files], (shared.path, top, root)
+    rules = [its for file, its in real if not is_within(file, *own) or is_within(its, *own)]
     return Repository(program, tree, at, shared, objects, inside, values, rules, budget)
 
 
@@ -268,10 +258,10 @@ def _facts(
         raise Unanswered(NoGit.NO_WORK_TREE)
     top = f"{here.path}/".removesuffix(inside := there[5:]).rstrip("/") or "/"
     common, home = os.path.join(here.path, common), os.path.expanduser("~")
-    folder = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
-    defaults = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
-    values = {key: f"{folder}/{name}" for key, name in defaults.items()}
-    files = [f"{folder}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{common}/config"]
+    own = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
+    values = {"core.excludesfile": f"{own}/ignore", "core.attributesfile": f"{own}/attributes"}
+    defaults = (*values,)
+    files = [f"{own}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{common}/config"]
     files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
     # The time of a directory `.git` changes with the index, and these facts do not.
     files += [one for one in dot_gits if not os.path.isdir(one)]
@@ -290,8 +280,7 @@ def _facts(
         if key in defaults:
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
-            is_ignore = key == "core.excludesfile"
-            counts = is_users or (is_ignore and is_within(real_path(value), top))
+            counts = is_users or (key == defaults[0] and is_within(real_path(value), top))
         elif key.startswith(("branch.", "remote.")):
             # An answer shows names of branches: none that a project includes from elsewhere.
             counts = is_users or is_own(source)

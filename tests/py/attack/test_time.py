@@ -20,9 +20,10 @@ from backstaff.errors import Cancelled
 from backstaff.frontmatter import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
-from backstaff.project.files import Directory
 from backstaff.server import Reply
 from backstaff.tools.commands import _commands
+from backstaff.tools.workspace import _best_map
+from backstaff.tools.workspace._best_map import Survey
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
@@ -129,7 +130,14 @@ def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_res
     root = tree({f"d{number:03}/f": "" for number in range(300)})
     enter = clock.costing(HANDLES.enter_to_list)
     monkeypatch.setattr(Descriptors, "enter_to_list", lambda _, *given: enter(*given))
-    monkeypatch.setattr(Directory, "names", clock.costing(Directory.names))
+    items = _best_map._items  # noqa: SLF001
+
+    def costly(there: Survey) -> Iterator[tuple[float, bool, str, str]]:
+        for item in items(there):
+            clock.now += 0.001 * (not item[3])  # each directory is an item without a file
+            yield item
+
+    monkeypatch.setattr(_best_map, "_items", costly)
     reply = ended_in_time(
         clock,
         lambda: server_at(root).call("workspace/project_overview", {}, {"deadline_ms": 100}),

@@ -345,7 +345,7 @@ def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -
 
 
 def test_without_a_git_the_reason_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backstaff.project.git._PLACES", ())
+    monkeypatch.setattr("backstaff.programs._PLACES", ())
     monkeypatch.setenv("PATH", str(root))
     for name in ("git_status_summary", "git_diff", "git_log"):
         reply = call(root, name)

@@ -85,7 +85,7 @@ def test_files_and_directories_stand_in_the_order_of_the_walk(tree: Plant) -> No
     found = found_in(root)
     assert files(found) == [".gitignore", "a/x", "a/y"]
     assert [one.path for one in found.directories] == ["", "B", "a"]
-    assert [one.names() for one in found.directories] == [[".gitignore"], [], ["x", "y"]]
+    assert [[*one.paths] for one in found.directories] == [[".gitignore"], [], ["a/x", "a/y"]]
     assert [list(one.links) for one in found.directories] == [[], [], ["y"]]
     assert found.ignored == 1
 

@@ -98,7 +98,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
+    monkeypatch.setattr(programs, "_PLACES", (str(program.parent),))
     return program
 
 
@@ -182,17 +182,17 @@ def test_repository_of_another_user_is_refused_in_the_words_of_git(root: Path) -
 
 
 def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setattr(programs, "_PLACES", ())
     monkeypatch.setenv("PATH", ".:relative:")
     assert no_git(root) is NoGit.ABSENT
 
 
 def test_git_that_is_installed_later_is_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = asking._PLACES  # noqa: SLF001
-    monkeypatch.setattr(asking, "_PLACES", ())
+    places = programs._PLACES  # noqa: SLF001
+    monkeypatch.setattr(programs, "_PLACES", ())
     monkeypatch.setenv("PATH", "")
     assert no_git(root) is NoGit.ABSENT
-    monkeypatch.setattr(asking, "_PLACES", places)
+    monkeypatch.setattr(programs, "_PLACES", places)
     with asked(root) as repository:
         assert repository.inside == ""
 
@@ -201,7 +201,7 @@ def test_git_is_not_taken_from_within_the_project(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = stand_in(root, monkeypatch, f"touch {root}/ran")
-    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setattr(programs, "_PLACES", ())
     monkeypatch.setenv("PATH", str(program.parent))
     assert no_git(root) is NoGit.ABSENT
     assert not (root / "ran").exists()

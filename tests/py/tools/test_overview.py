@@ -510,7 +510,7 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 
 
 def test_missing_git_is_reported(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backstaff.project.git._PLACES", ())
+    monkeypatch.setattr("backstaff.programs._PLACES", ())
     monkeypatch.setenv("PATH", str(repository))
     reply = overview(repository)
     assert "  git unknown, " in reply.text.partition("\n")[0]

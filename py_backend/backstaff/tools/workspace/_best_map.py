@@ -141,7 +141,8 @@ def _items(there: Survey) -> Iterator[tuple[float, bool, str, str]]:
         first = -sum(worth) / (len(path.rpartition("/")[2]) + 1)
         if path and (worth or directory.closed):
             yield first, False, path, ""
-        for one, value, name in zip(directory.paths, worth, directory.names(), strict=True):
+        for one, value in zip(directory.paths, worth, strict=True):
+            name = one.rpartition("/")[2]
             worthless = one in there.along or name[0] == "."
             each = 0.0 if worthless else max(first, -value / (len(name) + 1))
             yield each, True, path, name
