@@ -58,8 +58,7 @@ class Comparison:
         if self._hides(path):
             return Patch(missing="it may hold secrets: a person has to allow it")
         if change is UNDECIDED:
-            why = "a filter or an encoding would have to run to compare it, or it cannot be read"
-            return Patch(missing=why)
+            return Patch(missing="a filter or an encoding would decide it, or it cannot be read")
         if change.texts or change.is_submodule:
             patch = patches.made(change, inside, path, self.context or 0, budget)
             new = change.texts[1] if change.texts else None
@@ -68,8 +67,7 @@ class Comparison:
             if change.origin and change.new.mode and patch.added is not None:
                 new = self.tree.content(path, change.new.mode)
                 if new is None or not patches.shows_only(text, new):
-                    why = "it is larger than 4 MiB, or it changed meanwhile: ask again"
-                    return Patch(missing=why)
+                    return Patch(missing="it is larger than 4 MiB, or changes now: ask again")
         else:
             return Patch(missing=self._why)
         is_whole = new is None or not change.old.mode
@@ -99,9 +97,9 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
 ) -> Comparison:
     """Compare `base` with `target`, each the hash of a commit or `INDEX`.
 
-    If `target` is None, it is the files as they are, where `buffers` have the texts of some. Only
-    the file or directory `below` counts, "" for all. Paths are from the base of the `tree`. Without
-    a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
+    If `target` is None, it is the files as they are, and `buffers` have the texts of some. Only the
+    file or directory `below` counts, "" for all. Paths are from the base of the `tree`. Without a
+    `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
     repository, base = tree.repository, base or tree.oid(b"", "tree")
     if base == target:

@@ -11,7 +11,6 @@ from backstaff.project.running_git import QUIET
 COUNT_SHARE = 0.5  # of a call's time: then git may count no more lines, and there are commits alone
 _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s"
 _LOG = ("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--root", *QUIET)
-_COUNTS = ("--shortstat", "-M", "-l100")
 _COUNTED = re.compile(r"(\d+) ([fid])")
 _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
@@ -41,7 +40,7 @@ def commits(  # noqa: PLR0913  # the parameters of the tool
     below = repository.below(path)
     try:
         quick = replace(repository, budget=repository.budget.share(COUNT_SHARE))
-        return _parsed(quick.ask(*words, *_COUNTS, *below)), True
+        return _parsed(quick.ask(*words, "--shortstat", "-M", "-l100", *below)), True
     except Unanswered:  # a partial clone has not all contents, and many take long
         return _parsed(repository.ask(*words, *below)), False
 

@@ -113,10 +113,8 @@ def made(change: Change, inside: str, path: str, context: int, budget: Budget) -
         head += [f"{how} from {quoted(source)}", f"{how} to {quoted(path)}"]
     if short[0] != short[1]:
         head += [f"index {'..'.join(short)}" + f" {modes[0]}" * (modes[0] == modes[1])]
-    texts = change.texts or [
-        f"Subproject commit {oid}\n".encode() if mode else b""
-        for oid, mode in zip(oids, modes, strict=True)
-    ]
+    pairs = zip(oids, modes, strict=True)
+    texts = change.texts or [f"Subproject commit {a}\n".encode() * bool(b) for a, b in pairs]
     before, after = before if modes[0] else "/dev/null", after if modes[1] else "/dev/null"
     hunks = b""
     if any(b"\0" in text[:8000] for text in texts):

@@ -1,7 +1,6 @@
 """A work tree: its status and its changes as git tells them, and contents read through the root.
 
-Git compares all files, but not those within submodules: it would start another git there, with the
-submodule's own settings. So each submodule is looked at here as a work tree of its own.
+Each submodule is a work tree of its own here, because git would use the submodule's settings.
 """
 
 import hashlib
@@ -22,8 +21,7 @@ from backstaff.programs import answers
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import QUIET
 
-MAX_BYTES = 4 << 20  # of a file whose content is shown, at most
-MAX_NESTED = 32  # directories around a submodule within another: each level holds some open
+MAX_BYTES, MAX_NESTED = 4 << 20, 32  # of a file that is shown; directories around a submodule
 LINK, GITLINK = 0o120000, 0o160000
 RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--ignore-submodules=dirty")
@@ -87,12 +85,10 @@ class WorkTree:
     def parsed(self, listed: bytes) -> Changes:
         """The changes `listed` by git as `RAW`; a new side without a hash is the disk's."""
         changes, parts = Changes(), iter(os.fsdecode(listed).split("\0")[:-1])
-        for facts in self.repository.budget.checked(
-            parts
-        ):  # such as ":100644 100755 6d3c... 9b1e... M", then the path
-            path = next(parts)
+        # Such as ":100644 100755 6d3c... 9b1e... M", then the path.
+        for facts, first in self.repository.budget.checked(zip(parts, parts, strict=False)):
             was, now, oid, new_oid, letter = facts[1:].split(" ")
-            source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
+            source, path = (first, next(parts)) if letter[0] in "RC" else ("", first)
             old, new = Side(int(was, 8), oid), Side(int(now, 8), new_oid.strip("0") and new_oid)
             path, source = self.from_base(path), self.from_base(source)
             if letter != "U" or path not in changes:
@@ -189,13 +185,11 @@ def status_of(tree: WorkTree) -> Status:
     if len(repository.rules) > 1:
         asked[0].append("--untracked-files=no")
         is_all = repository.values.get("status.showuntrackedfiles") == "all"
-        others = ["ls-files", "-z", "--others", *repository.excludes]
-        others += [] if is_all else ["--directory", "--no-empty-directory"]
-        asked += [others] * untracked_counts
+        others = () if is_all else ("--directory", "--no-empty-directory")
+        asked += [["ls-files", "-z", "--others", *others, *repository.excludes]] * untracked_counts
     gits = (repository.start(*words, *below, sees="files") for words in asked)
     tracked, *listed = answers(gits)  # at the same time
-    rows, changed, conflicts = dict[str, Row](), Changes(), set[str]()
-    lines = iter(os.fsdecode(tracked).split("\0")[:-1])
+    rows, changed, lines = dict[str, Row](), Changes(), iter(os.fsdecode(tracked).split("\0")[:-1])
     headers, untracked = list[str](), os.fsdecode(b"".join(listed)).split("\0")[:-1]
     for line in repository.budget.checked(lines):
         if line[0] in "#?":  # such as "# branch.head main", or "? new.py"
@@ -204,17 +198,17 @@ def status_of(tree: WorkTree) -> Status:
         # Such as "1 .M N... 100644 100644 100755 6d3c... 6d3c... a.py".
         kind, letters, *facts, path = line.split(" ", _FIELDS[line[0]] - 1)
         path, source = tree.from_base(path), tree.from_base(next(lines)) if kind == "2" else ""
-        rows[path] = Row(letters.replace(".", " "), path, source)
-        if kind == "u":
-            conflicts.add(path)
-        elif letters[1] != ".":
+        staged, other = letters[0].replace(".", " "), letters[1] if kind == "u" else " "
+        rows[path] = Row(staged + other, path, source)
+        if kind != "u" and letters[1] != ".":
             old, new = Side(int(facts[2], 8), facts[5]), Side(int(facts[3], 8))
             changed[path] = Change(letters[1], old, new, source, "disk" if new.mode else "")
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     undecided = sorted((p for p, one in changed.items() if one is UNDECIDED), key=os.fsencode)
-    for path in {*rows, *changed} - conflicts:
-        row, letter = rows.get(path, Row("  ", path)), changed.get(path, UNDECIDED).letter
-        rows[path] = row._replace(letters=row.letters[0] + letter.replace("?", " "))
+    for path, change in changed.items():
+        row = rows.get(path, Row("  ", path))
+        if row.letters[1] == " ":  # else it is a conflict
+            rows[path] = row._replace(letters=row.letters[0] + change.letter.replace("?", " "))
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
     checked = repository.budget.checked(map(tree.from_base, untracked))
     ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
@@ -270,9 +264,9 @@ def decided(
 
 
 def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
-    """What does not count in each of the `submodules`, as its setting says; "" if it has none.
+    """What does not count in each of the `submodules`: "" if there is no setting.
 
-    "untracked" files, "dirty" for all but other commits, "all", or "none". As for git, a
+    Else it is "untracked", "dirty" for all but other commits, "all", or "none". As for git, a
     `.gitmodules` that is gone is that of the index, else that of the last commit.
     """
     if not submodules:
@@ -295,9 +289,8 @@ def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
 def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
     """The commit of the submodule at `path`, with `-dirty` if its files differ from it.
 
-    It is `oid`, that of the index, if the submodule has none or is not cloned. None says that it is
-    too deep, a filter would decide, or git does not answer there: it was moved without git, or its
-    `.git` file names a repository of the user's, whose state is not the project's.
+    It is `oid`, that of the index, if the submodule has none or is not cloned; None if it is too
+    deep, a filter would decide, or git does not answer: it was moved, or its `.git` leads away.
     """
     base, budget = tree.base, tree.repository.budget
     if base.prefix.count("/") >= MAX_NESTED:

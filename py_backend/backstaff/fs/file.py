@@ -8,10 +8,10 @@ when it is open, as another file may have taken the name in between. So a fifo, 
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from backstaff.errors import NotAFile, path_error
+from backstaff.errors import NotAFile, PathError, path_error
 from backstaff.fs.entry import kind_of
 from backstaff.fs.handles import HANDLES
 
@@ -35,6 +35,13 @@ def read(name: str, directory: int, most: int, *, follow: bool = False) -> Conte
     with opened(name, directory, follow=follow) as (descriptor, status):
         head = _first(descriptor, min(most, status.st_size))
     return Content(head, status, status.st_size <= most)
+
+
+def head_of(path: str, most: int, directory: int = -1) -> bytes:
+    """At most `most` bytes of a file of another program's, links followed; empty if unreadable."""
+    with suppress(PathError):
+        return read(path, directory, most, follow=True).head
+    return b""
 
 
 def read_listed(name: str, directory: int, most: int) -> bytes | None:

@@ -1,8 +1,7 @@
 """Edits: which files people worked on recently, by git's history.
 
-A commit of many files, such as an import, says nothing of where people work. Nor does the only
-commit, as in a shallow clone, which made all files. Lock files and generated ones change along with
-others. So none of these count.
+A commit of many files, such as an import, does not count, because it does not show where people
+work. Other files that do not count are those of the only commit, and generated ones.
 """
 
 import os

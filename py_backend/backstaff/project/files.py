@@ -1,13 +1,12 @@
 """The files of a project: everything below a directory that git does not ignore.
 
-This is the walk of `fs.walk` without the names that git ignores, as git itself lists them: a
-tracked file is one of the project even where a rule would hide it. Without a work tree all files
-count, and `not_applied` says so where there is a `.gitignore`. A repository within is one closed
-directory. `.git`, special files, Emacs's locks (`.#a.py`) and copies (`#a.py#`) never count.
+This is the walk of `fs.walk` without the names that git ignores: a tracked file counts even where a
+rule would hide it. Without a work tree all files count, and `not_applied` says so where there is a
+`.gitignore`. A repository within is one closed directory. `.git`, special files, Emacs's locks
+(`.#a.py`) and copies (`#a.py#`) never count.
 
-They are kept for the next call, which walks again if any stamp of a directory or of rules differs
-on the disk. So no answer is stale, unless the file system of a network dates changes late. A search
-that may end early compares only as far as it comes (`confirm`).
+They are kept for the next call, which walks again if a stamp of a directory or of rules differs on
+the disk. So no answer is stale, unless the file system of a network dates changes late.
 """
 
 import time
@@ -172,9 +171,8 @@ class _Look:
     def hidden(self) -> Mapping[str, set[str]]:
         """The names that git ignores, by directory.
 
-        Git names an ignored directory `a/`. It also names one so in which all files are ignored
-        one by one, and then these, so that a rule for the directory has nothing behind it. Who
-        starts in an ignored directory wants its files, so no rule hides them.
+        Git names an ignored directory `a/`. It names one of which all files are ignored one by one
+        before these. Who starts in an ignored directory wants its files, so no rule hides them.
         """
         found, inside = defaultdict[str, set[str]](set), self.git.inside if self.git else ""
         listed = self._listed("--others", "--ignored", "--directory")

@@ -2,10 +2,8 @@
 
 The clean repository comes with this package: a directory without settings, hooks and attributes
 (`clean/`). Git takes it for the common part of the repository (`GIT_COMMON_DIR`), and has the real
-index, objects and references. So git reads no configuration of the repository, even if it changes
-during the call. The values of a few settings, such as core.autocrlf, are handed on.
-
-Only one question goes to the real repository: its place with its settings. It reads no file of the
+index, objects and references. The values of a few settings, such as core.autocrlf, are handed on.
+Only the place and the settings are asked for in the real repository, which reads no file of the
 work tree. Git gets its directories open, so that none is swapped.
 """
 
@@ -25,9 +23,9 @@ from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import DeadlineExceeded, NoGit, PathError, Unanswered
+from backstaff.errors import DeadlineExceeded, NoGit, Unanswered
 from backstaff.fs.entry import Stamp, are_settled, stamp_at
-from backstaff.fs.file import read
+from backstaff.fs.file import head_of
 from backstaff.fs.handles import OpenDirectory
 from backstaff.fs.links import links_below, real_path
 from backstaff.fs.root import Place, is_within
@@ -38,9 +36,7 @@ FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 # All that git reads in its directory, without the files of directories.
-_PARTS = (
-    "HEAD config config.worktree commondir index packed-refs shallow info info/grafts logs refs"
-)
+_PARTS = "HEAD config config.worktree commondir index packed-refs shallow info logs refs"
 _SPLIT = "its index is split, and git would touch it: `git update-index --no-split-index` ends that"
 _SHARED = re.compile(r"sharedindex\.([0-9a-f]{40})")
 _LINK = re.compile(rb"(?s)link(?=.{4}(.{20}))")
@@ -57,11 +53,9 @@ _HANDED_ON = re.compile(
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
-# What a git has: the objects alone, or as well the index, the files of attributes, or all files. It
-# has no index with the attributes alone, or it would read a file in place of its object.
+# What a git has. It has no index with the attributes alone, else it reads a file for its object.
 Sees = Literal["objects", "index", "attributes", "files"]
-# Git's answers about a place: the top, the path from there, git's directory, its common part, and
-# the settings. They are kept with the stamps of the files that they come from.
+# The top, the path from there, git's directory, its common part, and the settings.
 Facts = tuple[str, str, str, str, Mapping[str, str]]
 _FACTS: LRUCache[tuple[object, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
 
@@ -145,7 +139,7 @@ class Repository:
 
     def _upstreams(self) -> Iterator[tuple[str, str]]:
         """Yield the settings that name the upstream of the branch at `HEAD`."""
-        head = re.match(b"ref: *refs/heads/(.*)", _read("HEAD", self.git.descriptor))
+        head = re.match(b"ref: *refs/heads/(.*)", head_of("HEAD", MAX_NAMED, self.git.descriptor))
         # A table of references has HEAD, too, so that each branch can be the one.
         name = f"{os.fsdecode(head[1])}." if head else "."
         name = "" if "extensions.refstorage" in self.values else name
@@ -171,14 +165,14 @@ class Repository:
         with suppress(OSError):  # it is gone, as git itself will say
             shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
             # One of MAX_OUTPUT bytes is cut.
-            index = _read("index", self.git.descriptor, MAX_OUTPUT) if shared else b""
+            index = head_of("index", MAX_OUTPUT, self.git.descriptor) if shared else b""
             return len(index) == MAX_OUTPUT or any(o.hex() in shared for o in _LINK.findall(index))
         return False
 
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        index = _read("index", self.git.descriptor, MAX_OUTPUT)
+        index = head_of("index", MAX_OUTPUT, self.git.descriptor)
         modes = re.finditer(b"\0\0[\xe0-\xef]", index)  # at 36 + 8n; anywhere in version 4
         return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
 
@@ -187,19 +181,20 @@ class Repository:
 def clean_directory(object_format: str, references: str = "") -> str:
     """The clean common directory. One is made, and removed, for a server that runs from memory."""
     path = os.path.join(_CLEAN, object_format)
-    in_table, is_there = references == "reftable", os.path.isdir(f"{path}/refs")
-    if object_format in ("sha1", "sha256") and (in_table or not is_there):
+    is_whole = os.path.isdir(f"{path}/refs") and references != "reftable"
+    if object_format in ("sha1", "sha256") and not is_whole:
         path = mkdtemp(prefix="backstaff-")
         atexit.register(rmtree, path, ignore_errors=True)
         os.mkdir(f"{path}/refs")
         text = f"[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat={object_format}\n"
-        Path(path, "config").write_text(text + "refStorage=reftable\n" * in_table, "ascii")
+        text += "refStorage=reftable\n" * (references == "reftable")
+        Path(path, "config").write_text(text, "ascii")
     return path
 
 
 def _has_lines(path: str) -> bool:
     """Whether a file of attributes or rules has more than comments."""
-    return bool(re.search(rb"(?m)^(?!#).*\S", _read(path, most=MAX_OUTPUT)))
+    return bool(re.search(rb"(?m)^(?!#).*\S", head_of(path, MAX_OUTPUT)))
 
 
 def find_repository(place: Place, budget: Budget) -> Repository:
@@ -260,7 +255,6 @@ def _facts(
     common, home = os.path.join(here.path, common), os.path.expanduser("~")
     own = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
     values = {"core.excludesfile": f"{own}/ignore", "core.attributesfile": f"{own}/attributes"}
-    defaults = (*values,)
     files = [f"{own}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{common}/config"]
     files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
     # The time of a directory `.git` changes with the index, and these facts do not.
@@ -277,10 +271,10 @@ def _facts(
         counts, is_users = True, scope in ("global", "system")
         if key.startswith("include"):
             files.append(os.path.join(os.path.dirname(source), os.path.expanduser(value)))
-        if key in defaults:
+        if key in ("core.excludesfile", "core.attributesfile"):
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
-            counts = is_users or (key == defaults[0] and is_within(real_path(value), top))
+            counts = is_users or (key == "core.excludesfile" and is_within(real_path(value), top))
         elif key.startswith(("branch.", "remote.")):
             # An answer shows names of branches: none that a project includes from elsewhere.
             counts = is_users or is_own(source)
@@ -312,7 +306,7 @@ def _leads_out(
         parts = [common, *stores, *filter(os.path.islink, parts)]
         return not all(is_within(real_path(one), *ours) for one in budget.checked(parts, 16))
     # To git, a NUL ends the name. Since git 2.48 it can be relative to the git directory.
-    named = os.fsdecode(_read(f"{git}/gitdir").partition(b"\0")[0].rstrip(b"\n"))
+    named = os.fsdecode(head_of(f"{git}/gitdir", MAX_NAMED).partition(b"\0")[0].rstrip(b"\n"))
     is_linked = named and real_path(os.path.join(git, named)) == f"{ours[0]}/.git"
     worktree = values.get("core.worktree")
     is_named = worktree and real_path(os.path.join(git, worktree)) == ours[0]
@@ -323,17 +317,10 @@ def _stores(objects: str) -> list[str]:
     """`objects` and the directories that files `info/alternates` name, as `../../b.git/objects`."""
     stores = [objects]
     for one in stores:
-        content = _read(f"{one}/info/alternates")
+        content = head_of(f"{one}/info/alternates", MAX_NAMED)
         # Nobody follows quoted names, a long file of names, or very many of them.
         if len(content) == MAX_NAMED or b'"' in content or len(stores) > MAX_STORES:
             return ["/"]
         named = {os.path.join(one, os.fsdecode(line)) for line in content.split(b"\n") if line}
         stores += set(map(real_path, named)).difference(stores)
     return stores
-
-
-def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
-    """The first bytes of a file of git's; empty if there is no such file."""
-    with suppress(PathError):
-        return read(path, directory, most, follow=True).head
-    return b""

@@ -1,8 +1,7 @@
 """Starting git so that nothing of a repository runs.
 
 A repository can be hostile: its configuration names programs, and git may fetch missing objects. So
-git is run by an absolute path outside the project, without a terminal, in an environment of our
-own, where it finds no other program, and within limits (`programs`).
+git is run from outside the project, in an environment of our own, where it finds no other program.
 """
 
 import os
