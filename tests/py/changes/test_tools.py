@@ -154,6 +154,58 @@ def test_submodule_counts_as_far_as_the_user_wants(
     assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
+@pytest.mark.parametrize("shown", ["", "no", "all"])
+@pytest.mark.parametrize("own", ["", "mine\n"])
+@pytest.mark.parametrize("users", ["", "# only this\n", "theirs\n!mine\n"])
+def test_untracked_files_are_those_of_git_with_any_files_of_rules(
+    root: Path, users: str, own: str, shown: str
+) -> None:
+    (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/exclude").write_text(own)
+    (root / ".git/rules").write_text(users)
+    git(root, "config", "core.excludesFile", str(root / ".git/rules"))
+    for name in ("mine", "theirs", "other"):
+        (root / "new" / name).mkdir(parents=True)
+        (root / "new" / name / "f").write_text("")
+    if shown:
+        git(root, "config", "status.showUntrackedFiles", shown)
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
+
+
+@pytest.mark.parametrize("name", ["main", "a=b", "with/slash", "é", "Main.x"])
+def test_line_of_the_branch_is_that_of_git(root: Path, name: str) -> None:
+    def compare(part: str) -> None:
+        raw = data(call(root, "git_status_summary"))["raw"]
+        assert raw == told_of(root)
+        assert part in raw.partition("\n")[0]
+
+    git(root, "checkout", "-q", "-B", name)
+    compare(name)
+    git(root, "config", "remote.o.fetch", "+refs/heads/*:refs/remotes/o/*")
+    git(root, "config", "--add", "remote.o.fetch", "+refs/pull/*:refs/remotes/o/pull/*")
+    git(root, "config", f"branch.{name}.remote", "o")
+    git(root, "config", f"branch.{name}.merge", f"refs/heads/{name}")
+    compare(f"{name}...o/{name} [gone]")
+    git(root, "update-ref", f"refs/remotes/o/{name}", "HEAD")
+    compare(f"{name}...o/{name}")
+    git(root, "commit", "-qm", "ours", "--allow-empty")
+    compare("[ahead 1]")
+    git(root, "update-ref", f"refs/remotes/o/{name}", "HEAD")
+    git(root, "reset", "-q", "--soft", "HEAD~1")
+    compare("[behind 1]")
+    git(root, "commit", "-qm", "other", "--allow-empty")
+    compare("[ahead 1, behind 1]")
+    git(root, "config", f"branch.{name}.remote", ".")
+    git(root, "config", f"branch.{name}.merge", "refs/heads/main")
+    compare("...main")
+    git(root, "checkout", "-q", "--detach")
+    compare("## HEAD (no branch)")
+    git(root, "checkout", "-q", "--orphan", "unborn")
+    git(root, "config", "branch.unborn.remote", "o")
+    git(root, "config", "branch.unborn.merge", f"refs/heads/{name}")
+    compare(f"No commits yet on unborn...o/{name} [gone]")
+
+
 def test_settings_of_submodules_come_from_the_last_commit_if_they_are_nowhere_else(
     root: Path,
 ) -> None:
