@@ -212,6 +212,9 @@ def status_of(tree: WorkTree) -> Status:
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
     checked = repository.budget.checked(map(tree.from_base, untracked))
     ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
+    name = repository.branch or "(detached)"
+    if repository.branch is not None and headers[1].partition(" ")[2] != name:
+        raise Unanswered("its HEAD changes now: ask again")
     raw = [_branch_line(headers)]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]

@@ -37,11 +37,23 @@ def read(name: str, directory: int, most: int, *, follow: bool = False) -> Conte
     return Content(head, status, status.st_size <= most)
 
 
-def head_of(path: str, most: int, directory: int = -1) -> bytes:
-    """At most `most` bytes of a file of another program's, links followed; empty if unreadable."""
+def head_of(path: str, most: int, directory: int = -1, *, follow: bool = True) -> bytes:
+    """At most `most` bytes of a file of another program's; empty if it cannot be read."""
     with suppress(PathError):
-        return read(path, directory, most, follow=True).head
+        return read(path, directory, most, follow=follow).head
     return b""
+
+
+def copy_in_memory(content: Content) -> int:
+    """A descriptor of a copy with the time of the file, which nobody can swap: Linux has these.
+
+    By its name, a program that makes a lock file beside it finds no directory for that.
+    """
+    copy = os.memfd_create("no/directory")
+    with open(copy, "wb", closefd=False) as file:  # it has no path
+        file.write(content.head)
+    os.utime(copy, ns=(content.status.st_atime_ns, content.status.st_mtime_ns))
+    return copy
 
 
 def read_listed(name: str, directory: int, most: int) -> bytes | None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from shutil import rmtree
@@ -23,9 +23,10 @@ from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import DeadlineExceeded, NoGit, Unanswered
+from backstaff.errors import DeadlineExceeded, NoGit, PathError, Unanswered
+from backstaff.fs import handles
 from backstaff.fs.entry import Stamp, are_settled, stamp_at
-from backstaff.fs.file import head_of
+from backstaff.fs.file import Content, copy_in_memory, head_of, read
 from backstaff.fs.handles import OpenDirectory
 from backstaff.fs.links import links_below, real_path
 from backstaff.fs.root import Place, is_within
@@ -33,7 +34,8 @@ from backstaff.programs import MAX_OUTPUT, RunningProgram, answers, program_outs
 from backstaff.project.running_git import hardened, reason
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
-MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names directories; such of objects
+MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names others; directories of objects
+MAX_REFERENCES = 6  # that name another one
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 # All that git reads in its directory, without the files of directories.
 _PARTS = "HEAD config config.worktree commondir index packed-refs shallow info logs refs"
@@ -51,7 +53,8 @@ _HANDED_ON = re.compile(
     r"|status\.showuntrackedfiles"
 )
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
-_OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+_OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_WORK_TREE": "."}
+_OURS |= {"GIT_CONFIG_GLOBAL": os.devnull}
 
 # What a git has. It has no index with the attributes alone, else it reads a file for its object.
 Sees = Literal["objects", "index", "attributes", "files"]
@@ -60,16 +63,18 @@ Facts = tuple[str, str, str, str, Mapping[str, str]]
 _FACTS: LRUCache[tuple[object, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Repository:
     """The work tree around a place. It can be asked while the place is open."""
 
+    place: Place
     program: str
     top: OpenDirectory
     git: OpenDirectory
     common: OpenDirectory
     objects: OpenDirectory
     inside: str  # the path from the top of the work tree to the place: "" or `a/b/`
+    branch: str | None  # "" if `HEAD` is detached, None if it is in a table of references
     values: Mapping[str, str]  # the settings, the last of each name
     rules: Sequence[str]  # the files of ignore rules beside those of directories
     budget: Budget
@@ -82,24 +87,28 @@ class Repository:
     def start(self, *words: str, sees: Sees = "objects", given: bytes = b"") -> RunningProgram:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index, has_files = sees in ("index", "files"), sees in ("attributes", "files")
+        held = [self.top, self.git, self.common, self.objects]
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
         clean = clean_directory(self.object_format, self.values.get("extensions.refstorage", ""))
-        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
-        environment["GIT_WORK_TREE"] = "." if has_files else clean
-        if has_index:
-            # A `git diff` that finds files with another time and the same text would write the
-            # index, in spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock: so the
-            # path is as long as can be, without room for `.lock` behind it.
+        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects), **_OURS}
+        environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": f"{self.common}/shallow"}
+        # A `git diff` that finds files with another time and the same text would write the index,
+        # in spite of GIT_OPTIONAL_LOCKS, if it can make the lock beside it. There is no directory
+        # for that, or the path is as long as can be, without room for `.lock` behind it.
+        if has_index and self.index and handles.BY_DESCRIPTOR:
+            held += [OpenDirectory(self._copy, "")]
+            environment["GIT_INDEX_FILE"] = str(held[-1])
+        elif has_index and os.path.islink(f"{self.git.path}/index"):
+            raise Unanswered("its index is a link")
+        elif has_index:
             longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(str(self.git)))
             environment["GIT_INDEX_FILE"] = f"{self.git}{'index':/>{longest}}"
-        environment["GIT_SHALLOW_FILE"] = f"{self.common}/shallow"  # if there is one
-        environment |= {"GIT_COMMON_DIR": clean, **_OURS}
         for number, (key, value) in enumerate(self._upstreams()):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
             environment["GIT_CONFIG_COUNT"] = str(number + 1)
         git = hardened(self.program, (*self.handed_on, *words), environment)
-        at, held = self.top if has_files else clean, (self.top, self.git, self.common, self.objects)
+        at = self.top if has_files else clean
         return RunningProgram(*git, at, self.budget, given=given, held=held, reason=reason)
 
     def ask(
@@ -139,13 +148,8 @@ class Repository:
 
     def _upstreams(self) -> Iterator[tuple[str, str]]:
         """Yield the settings that name the upstream of the branch at `HEAD`."""
-        head = re.match(b"ref: *refs/heads/(.*)", head_of("HEAD", MAX_NAMED, self.git.descriptor))
-        # A table of references has HEAD, too, so that each branch can be the one.
-        name = f"{os.fsdecode(head[1])}." if head else "."
-        name = "" if "extensions.refstorage" in self.values else name
-        ours = re.compile(
-            rf"branch\.{re.escape(name)}.*(remote|merge)|remote\..*\.fetch", re.DOTALL
-        )
+        branch = ".*" if self.branch is None else re.escape(self.branch)
+        ours = re.compile(rf"(?s)branch\.{branch}\.(remote|merge)|remote\..*\.fetch")
         for key in filter(ours.fullmatch, self.values):
             yield from ((key, value) for value in self.values[key].split("\0"))
 
@@ -155,26 +159,32 @@ class Repository:
         return os.path.exists(f"{self.common.path}/shallow")
 
     @property
-    def has_own_attributes(self) -> bool:
-        """Whether its `info/attributes` has lines, which do not count here."""
-        return _has_lines(f"{self.common.path}/info/attributes")
-
-    @property
     def is_split(self) -> bool:
         """Whether the index names a shared one (gitformat-index), of which git sets the time."""
         with suppress(OSError):  # it is gone, as git itself will say
             shared = set(_SHARED.findall(" ".join(os.listdir(self.git.path))))
-            # One of MAX_OUTPUT bytes is cut.
-            index = head_of("index", MAX_OUTPUT, self.git.descriptor) if shared else b""
-            return len(index) == MAX_OUTPUT or any(o.hex() in shared for o in _LINK.findall(index))
+            if shared and self.index:
+                links = _LINK.findall(self.index.head)
+                return not self.index.whole or any(one.hex() in shared for one in links)
         return False
 
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        index = head_of("index", MAX_OUTPUT, self.git.descriptor)
+        index = self.index.head if self.index else b""
         modes = re.finditer(b"\0\0[\xe0-\xef]", index)  # at 36 + 8n; anywhere in version 4
         return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
+
+    @cached_property
+    def index(self) -> Content | None:
+        """The index, at most `MAX_OUTPUT` bytes of it; None if there is none, or a link."""
+        with suppress(PathError):
+            return read("index", self.git.descriptor, MAX_OUTPUT)
+        return None
+
+    @cached_property
+    def _copy(self) -> int:
+        return self.place.keep_open(copy_in_memory(self.index)) if self.index else -1
 
 
 @cache
@@ -192,7 +202,7 @@ def clean_directory(object_format: str, references: str = "") -> str:
     return path
 
 
-def _has_lines(path: str) -> bool:
+def has_lines(path: str) -> bool:
     """Whether a file of attributes or rules has more than comments."""
     return bool(re.search(rb"(?m)^(?!#).*\S", head_of(path, MAX_OUTPUT)))
 
@@ -228,16 +238,24 @@ def _found(place: Place, budget: Budget) -> Repository:
     # Open the directories first and judge them then, so that nobody can swap them in between.
     tree, at, shared, objects = map(place.hold, (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
-    led = (one for one in dot_gits if real_path(one) == git or os.path.isfile(one))
-    ours = (os.path.dirname(next(led, "")) or git, root)
-    if tree.path != top or _leads_out((tree, at, shared, objects), ours, values, budget):
+    led = next((one for one in dot_gits if real_path(one) == git or os.path.isfile(one)), "")
+    ours, held = (os.path.dirname(led), root), (tree, at, shared, objects)
+    if not led or tree.path != top or _leads_out(held, ours, values, budget):
         raise Unanswered(NoGit.ELSEWHERE)
+    head, text = "", head_of("HEAD", MAX_NAMED, at.descriptor, follow=False)
+    for _ in range(MAX_REFERENCES):
+        if text.startswith(b"ref:"):
+            head = os.fsdecode(text[4:]).strip()
+            if ".." in head or not head.startswith("refs/"):
+                raise Unanswered(NoGit.ELSEWHERE)  # it can name a link in git's directory
+            text = head_of(f"{shared.path}/{head}", MAX_NAMED)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
-    files = filter(_has_lines, (values["core.excludesfile"], f"{shared.path}/info/exclude"))
+    files = filter(has_lines, (values["core.excludesfile"], f"{shared.path}/info/exclude"))
     real, own = [(file, real_path(file)) for file in files], (shared.path, top, root)
     rules = [its for file, its in real if not is_within(file, *own) or is_within(its, *own)]
-    return Repository(program, tree, at, shared, objects, inside, values, rules, budget)
+    branch = None if "extensions.refstorage" in values else head.removeprefix("refs/heads/")
+    return Repository(place, program, *held, inside, branch, values, rules, budget)
 
 
 def _facts(

@@ -52,7 +52,8 @@ def reason(complaint: bytes) -> str:
     """The reason in git's `complaint`, with a remedy where one is known."""
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    text = re.sub("[^ ]*/{9}.*", "the index cannot be read", text)  # git cuts what follows its path
+    # Git cuts what follows a long path.
+    text = re.sub(r"[^ ]*/{9}.*|/proc/self/fd/\d+: .*", "the index cannot be read", text)
     text = re.sub("[0-9a-f]{40,}", "...", text)  # a link of the repository can lead to any hash
     meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
     if isinstance(meaning, NoGit):

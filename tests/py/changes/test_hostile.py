@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -144,7 +145,15 @@ def test_only_git_runs_and_no_file_is_opened_to_be_written(root: Path, folder: P
     (root / ".gitattributes").write_text("* filter=x diff=x\n")
     for number, (tool, arguments) in enumerate(CALLS):
         log = folder / f"trace{number}"
-        words = ["strace", "-f", "-o", str(log), "-e", "trace=execve,openat,open,utimensat,unlink"]
+        words = [
+            "strace",
+            "-y",
+            "-f",
+            "-o",
+            str(log),
+            "-e",
+            "trace=execve,openat,open,utimensat,unlink",
+        ]
         words += [sys.executable, "-B", "-m", "backstaff", "call", tool]
         words += [str(arguments).replace("'", '"'), "--root", str(root)]
         subprocess.run(words, check=True, capture_output=True)  # noqa: S603
@@ -157,6 +166,7 @@ def test_only_git_runs_and_no_file_is_opened_to_be_written(root: Path, folder: P
             for line in lines
             if ("O_WRONLY" in line or "O_RDWR" in line or "utimensat" in line or "unlink" in line)
             and "/dev/null" not in line
+            and "</memfd:" not in line  # a copy of the index, in memory alone
             and " = -1" not in line
         ]
         assert not written, (tool, written)
@@ -501,7 +511,7 @@ def test_repository_that_others_rewrite_meanwhile_is_always_answered(root: Path)
         for _ in range(10):
             for tool, arguments in CALLS:
                 reply = call(root, tool, arguments)
-                if not reply.ok and ("unexpected" in reply.text or "git says" not in reply.text):
+                if not reply.ok and not re.search("git says|ask again", reply.text):
                     failures.append(reply.text)
     finally:
         stop.set()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from backstaff.changes.work_tree import WorkTree, opened, status_of
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
+from backstaff.project.git import has_lines
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Result, Tool, argument
@@ -84,7 +85,8 @@ def _result(work_tree: WorkTree, context: Context) -> Result:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
     head += ", no commit yet" * status.raw.startswith("## No commits yet on ")
     head += "\n" if lines else ", nothing changed\n"
-    own = "[.git/info/attributes does not count here]\n" * repository.has_own_attributes
+    attributes = f"{repository.common.path}/info/attributes"
+    own = "[.git/info/attributes does not count here]\n" * has_lines(attributes)
     is_tracked = unsaved or any(row.letters != "??" for row in status.rows)
 
     def end(count: int) -> str:

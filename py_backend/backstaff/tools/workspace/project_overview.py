@@ -6,16 +6,14 @@ are not named. Ignored files are left out. The text keeps to `max_tokens`, estim
 `render.tokens`, and to the caller's limit in bytes.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 
 from backstaff import file_kinds
-from backstaff.errors import DeadlineExceeded, ErrorCode, NoGit, PathError, ToolError, Unanswered
+from backstaff.errors import DeadlineExceeded, ErrorCode, NoGit, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
@@ -105,12 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _facts(place: Place, found: ProjectFiles, known: Edits, there: Survey, context: Context) -> Row:
     """Return all data but the map. The branch is None if none is known, "" if HEAD is detached."""
     repository, prefix, totals = found.repository, there.prefix, there.totals
-    branch = None
-    if not isinstance(repository, str):
-        with suppress(Unanswered):
-            quick = replace(repository, budget=context.budget.share(WALK_SHARE))
-            words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-            branch = os.fsdecode(quick.ask(*words, fine=(0, 1)))[:-1]
+    branch = None if isinstance(repository, str) else repository.branch
     paths = list(context.budget.at_least(MIN_SECONDS).within(found.paths))
     counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
