@@ -1,10 +1,11 @@
-"""Failures as values with a code. Imports nothing.
+"""Failures as values with a code.
 
 A `ToolError` is an expected failure. Its message is for the caller: it names the problem and the
 remedy, and never holds a traceback or a path that the caller did not name. Any other exception is
 a bug, and the caller learns only that there was one.
 """
 
+import re
 from enum import StrEnum
 
 
@@ -159,3 +160,29 @@ class Unanswered(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
+
+
+_MEANINGS = (  # of git's words: a reason, or a remedy
+    ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
+    ("out of memory|memory exhausted|mmap failed|cannot allocate|to allocate", NoGit.TOO_MUCH),
+    ("unknown repository extension|expected git repo version", "a newer git reads it"),
+    (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
+    (
+        "unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
+        "an object is not here: a partial clone leaves some out, and nothing is fetched",
+    ),
+)
+
+
+def reason_of(complaint: bytes) -> str:
+    """The reason in git's `complaint`, with a remedy where one is known."""
+    text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
+    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
+    # Git cuts what follows a long path.
+    text = re.sub(r"[^ ]*/{9}.*|/proc/self/fd/\d+: .*", "the index cannot be read", text)
+    # A link of the repository can lead to any hash or branch.
+    text = re.sub("[0-9a-f]{40,}|branch '.*'", "...", text)
+    meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
+    if isinstance(meaning, NoGit):
+        return meaning
+    return f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed"

@@ -5,13 +5,13 @@ program that passes its limits is killed, with all that it has started.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from shutil import which
 from typing import IO
 
 from backstaff.budget import Budget
-from backstaff.errors import NoGit, Unanswered
+from backstaff.errors import NoGit, Unanswered, reason_of
 from backstaff.fs.handles import MOVED, OpenDirectory, are_in_place
 from backstaff.fs.root import is_within
 
@@ -40,11 +40,10 @@ class RunningProgram:
         *,
         given: bytes = b"",
         held: Sequence[OpenDirectory] = (),
-        reason: Callable[[bytes], str] = os.fsdecode,
     ) -> None:
         """Start `command` in the directory `at`, with `given` as its input and others `held` open.
 
-        `reason` makes of its complaint the reason of a failure. Raises `Unanswered`.
+        Raises `Unanswered`.
         """
         import subprocess  # it takes long to load, and nobody waits for a program at the start
         from threading import Thread
@@ -66,7 +65,7 @@ class RunningProgram:
                 )
         except OSError as error:
             raise Unanswered("git could not be started") from error
-        self.budget, self.held, self.reason = budget, held, reason
+        self.budget, self.held = budget, held
 
         def feed(pipe: IO[bytes]) -> None:
             with suppress(BrokenPipeError), pipe:  # the program may need no more of it
@@ -103,7 +102,7 @@ class RunningProgram:
                         else:
                             yield chunk
             if self.process.wait(1) not in fine:
-                raise Unanswered(self.reason(bytes(complaint)))
+                raise Unanswered(reason_of(bytes(complaint)))
         except (OSError, subprocess.SubprocessError) as error:
             raise Unanswered("git failed") from error
         finally:

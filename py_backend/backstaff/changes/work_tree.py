@@ -30,10 +30,9 @@ _FIELDS = {"1": 9, "2": 10, "u": 11}  # of git's lines: a change, a renamed file
 _GITLINK = re.compile(r"(?<![^\0])[HM] 160000 (\w+) [02]\t([^\0]+)")
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
-_ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
-    ord(one): f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
-}
-_ATTRIBUTES = ("filter", "working-tree-encoding", "text", "eol")
+_ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)}
+_ESCAPES |= {ord(a): f"\\{b}" for a, b in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)}
+_ATTRIBUTES = ("check-attr", "-z", "--stdin", "filter", "working-tree-encoding", "text", "eol")
 
 
 class Side(NamedTuple):
@@ -100,8 +99,7 @@ class WorkTree:
         """The attributes of `paths` that decide how git reads a file."""
         found = dict[str, dict[str, str]]()
         if given := b"".join(os.fsencode(f"{self.repository.inside}{path}\0") for path in paths):
-            words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
-            parts = iter(self.repository.entries(*words, given=given))
+            parts = iter(self.repository.entries(*_ATTRIBUTES, given=given))
             for path, name, value in zip(parts, parts, parts, strict=True):
                 found.setdefault(path.removeprefix(self.repository.inside), {})[name] = value
         return found
@@ -212,10 +210,7 @@ def status_of(tree: WorkTree) -> Status:
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
     checked = repository.budget.checked(map(tree.from_base, untracked))
     ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
-    name = repository.branch or "(detached)"
-    if repository.branch is not None and headers[1].partition(" ")[2] != name:
-        raise Unanswered("its HEAD changes now: ask again")
-    raw = [_branch_line(headers)]
+    raw = [_branch_line(headers, repository.branch)]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]
         text = " -> ".join(quoted(repository.inside + name, blanks=True) for name in names)
@@ -223,9 +218,11 @@ def status_of(tree: WorkTree) -> Status:
     return Status("\n".join(raw) + "\n", ordered, undecided)
 
 
-def _branch_line(headers: Sequence[str]) -> str:
-    """Git's line of the branch, such as "## main...origin/main [ahead 1]", by its `headers`."""
+def _branch_line(headers: Sequence[str], branch: str | None) -> str:
+    """Git's line of the `branch`, such as "## main...origin/main [ahead 1]", by its `headers`."""
     oid, name, *more = (header.partition(" ")[2] for header in headers)
+    if branch is not None and name != (branch or "(detached)"):
+        raise Unanswered("its HEAD changes now: ask again")
     if name == "(detached)":
         return "## HEAD (no branch)"
     line = f"## {'No commits yet on ' * (oid == '(initial)')}{name}"

@@ -11,7 +11,7 @@ import atexit
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,7 +31,7 @@ from backstaff.fs.handles import OpenDirectory
 from backstaff.fs.links import links_below, real_path
 from backstaff.fs.root import Place, is_within
 from backstaff.programs import MAX_OUTPUT, RunningProgram, answers, program_outside
-from backstaff.project.running_git import hardened, reason
+from backstaff.project.running_git import hardened
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
 MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names others; directories of objects
@@ -49,17 +49,17 @@ _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes toget
 # The settings that a git in the clean repository has, too.
 _HANDED_ON = re.compile(
     r"core\.(filemode|autocrlf|eol|ignorecase|symlinks|trustctime|checkstat|precomposeunicode"
-    r"|sparsecheckout(cone)?|attributesfile)|(status|diff)\.(renames|renamelimit)"
-    r"|status\.showuntrackedfiles"
+    r"|sparsecheckout(cone)?|attributesfile)|(status|diff)\.(renames|renamelimit|showuntrackedfiles)"
 )
+_REMOTES = r"config -z --file - --no-includes --get-regexp ^(branch|remote)\."
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_WORK_TREE": "."}
 _OURS |= {"GIT_CONFIG_GLOBAL": os.devnull}
 
 # What a git has. It has no index with the attributes alone, else it reads a file for its object.
 Sees = Literal["objects", "index", "attributes", "files"]
-# The top, the path from there, git's directory, its common part, and the settings.
-Facts = tuple[str, str, str, str, Mapping[str, str]]
+# The top, the path from there, git's directory, its common part, the settings, and the remotes.
+Facts = tuple[str, str, str, str, Mapping[str, str], Sequence[tuple[str, str]]]
 _FACTS: LRUCache[tuple[object, ...], tuple[Facts, Mapping[str, Stamp | None]]] = LRUCache(64)
 
 
@@ -76,6 +76,7 @@ class Repository:
     inside: str  # the path from the top of the work tree to the place: "" or `a/b/`
     branch: str | None  # "" if `HEAD` is detached, None if it is in a table of references
     values: Mapping[str, str]  # the settings, the last of each name
+    remotes: Sequence[tuple[str, str]]  # the settings of branches and remotes, each in turn
     rules: Sequence[str]  # the files of ignore rules beside those of directories
     budget: Budget
 
@@ -96,20 +97,24 @@ class Repository:
         # A `git diff` that finds files with another time and the same text would write the index,
         # in spite of GIT_OPTIONAL_LOCKS, if it can make the lock beside it. There is no directory
         # for that, or the path is as long as can be, without room for `.lock` behind it.
-        if has_index and self.index and handles.BY_DESCRIPTOR:
-            held += [OpenDirectory(self._copy, "")]
-            environment["GIT_INDEX_FILE"] = str(held[-1])
-        elif has_index and os.path.islink(f"{self.git.path}/index"):
-            raise Unanswered("its index is a link")
-        elif has_index:
+        if has_index and not handles.BY_DESCRIPTOR:
             longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(str(self.git)))
             environment["GIT_INDEX_FILE"] = f"{self.git}{'index':/>{longest}}"
-        for number, (key, value) in enumerate(self._upstreams()):
+        elif has_index and self.index:
+            held += [OpenDirectory(self._copy, "")]
+            environment["GIT_INDEX_FILE"] = str(held[-1])
+        elif has_index and os.path.lexists(f"{self.git.path}/index"):
+            raise Unanswered("its index is no file, or cannot be read")
+        # Settings of the upstream of the branch, or of any in a table of references.
+        branch = ".*" if self.branch is None else re.escape(self.branch)
+        ours = re.compile(rf"(?s)branch\.{branch}\.(remote|merge)|remote\..*\.fetch")
+        pairs = (pair for pair in self.remotes if ours.fullmatch(pair[0]))
+        for number, (key, value) in enumerate(pairs):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
             environment["GIT_CONFIG_COUNT"] = str(number + 1)
         git = hardened(self.program, (*self.handed_on, *words), environment)
         at = self.top if has_files else clean
-        return RunningProgram(*git, at, self.budget, given=given, held=held, reason=reason)
+        return RunningProgram(*git, at, self.budget, given=given, held=held)
 
     def ask(
         self, *words: str, sees: Sees = "objects", given: bytes = b"", fine: tuple[int, ...] = (0,)
@@ -145,13 +150,6 @@ class Repository:
         """The options that give a git in the clean repository its settings."""
         keys = filter(_HANDED_ON.fullmatch, self.values)
         return [word for key in keys for word in ("-c", f"{key}={self.values[key]}")]
-
-    def _upstreams(self) -> Iterator[tuple[str, str]]:
-        """Yield the settings that name the upstream of the branch at `HEAD`."""
-        branch = ".*" if self.branch is None else re.escape(self.branch)
-        ours = re.compile(rf"(?s)branch\.{branch}\.(remote|merge)|remote\..*\.fetch")
-        for key in filter(ours.fullmatch, self.values):
-            yield from ((key, value) for value in self.values[key].split("\0"))
 
     @property
     def is_shallow(self) -> bool:
@@ -218,7 +216,7 @@ def find_repository(place: Place, budget: Budget) -> Repository:
 
 
 def _found(place: Place, budget: Budget) -> Repository:
-    root, here = place.root.path, OpenDirectory(place.directory, place.path)
+    root = place.root.path
     above = (place.path, *map(str, Path(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
@@ -230,11 +228,11 @@ def _found(place: Place, budget: Budget) -> Repository:
     facts, stamps = _FACTS.get(key) or (None, {})
     checked = budget.checked(stamps.items())
     if not facts or any(stamp_at(file) != stamp for file, stamp in checked):
-        begun, (facts, files) = time.time_ns(), _facts(program, here, dot_gits, budget)
+        begun, (facts, files) = time.time_ns(), _facts(program, place, dot_gits, budget)
         stamps = {file: stamp_at(file) for file in set(files)}
         if are_settled(stamps.values(), begun):
             _FACTS.put(key, (facts, stamps))
-    top, inside, git, common, values = facts
+    top, inside, git, common, values, remotes = facts
     # Open the directories first and judge them then, so that nobody can swap them in between.
     tree, at, shared, objects = map(place.hold, (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
@@ -255,31 +253,37 @@ def _found(place: Place, budget: Budget) -> Repository:
     real, own = [(file, real_path(file)) for file in files], (shared.path, top, root)
     rules = [its for file, its in real if not is_within(file, *own) or is_within(its, *own)]
     branch = None if "extensions.refstorage" in values else head.removeprefix("refs/heads/")
-    return Repository(place, program, *held, inside, branch, values, rules, budget)
+    return Repository(place, program, *held, inside, branch, values, remotes, rules, budget)
 
 
 def _facts(
-    program: str, here: OpenDirectory, dot_gits: Sequence[str], budget: Budget
+    program: str, place: Place, dot_gits: Sequence[str], budget: Budget
 ) -> tuple[Facts, Iterable[str]]:
-    """Git's answers about the place `here`, and the files that they come from, if these exist."""
-    first = budget.at_most(FIRST_SECONDS)
-    asked = (hardened(program, one.split(), {}) for one in _QUESTIONS)
-    gits = (RunningProgram(*git, here, first, held=[here], reason=reason) for git in asked)
-    told, listed = answers(gits)
+    """Git's answers about the `place`, and the files that they come from, if these exist."""
+    first, here = budget.at_most(FIRST_SECONDS), OpenDirectory(place.directory, place.path)
+
+    def start(question: str, given: bytes = b"") -> RunningProgram:
+        git = hardened(program, question.split(), {})
+        return RunningProgram(*git, here, first, held=[here], given=given)
+
+    told, listed = answers(map(start, _QUESTIONS))
     there, git, common = os.fsdecode(told).removesuffix("\n").split("\n--//\n")
     if not there.startswith("true\n"):
         raise Unanswered(NoGit.NO_WORK_TREE)
     top = f"{here.path}/".removesuffix(inside := there[5:]).rstrip("/") or "/"
-    common, home = os.path.join(here.path, common), os.path.expanduser("~")
+    shared, home = place.hold(os.path.join(here.path, common)), os.path.expanduser("~")
+    # An answer shows names of branches: none of settings that came by a link or from elsewhere.
+    config = head_of("config", MAX_OUTPUT, shared.descriptor, follow=False)
+    given = b"".join(start(_REMOTES, config).pieces((0, 1))) if config else b""
+    remotes = [one.partition("\n")[::2] for one in os.fsdecode(given).split("\0")[:-1]]
     own = f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git"
     values = {"core.excludesfile": f"{own}/ignore", "core.attributesfile": f"{own}/attributes"}
-    files = [f"{own}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{common}/config"]
+    files = [f"{own}/config", f"{home}/.gitconfig", "/etc/gitconfig", f"{shared.path}/config"]
     files += [os.environ.get(f"GIT_CONFIG_{which}", "") for which in ("GLOBAL", "SYSTEM")]
     # The time of a directory `.git` changes with the index, and these facts do not.
     files += [one for one in dot_gits if not os.path.isdir(one)]
     files += [*(f"{one}/HEAD" for one in dot_gits), f"{git}/HEAD", f"{git}/config.worktree"]
     files += [f"{git}/commondir", os.path.join(os.path.dirname(program), "../etc/gitconfig")]
-    is_own = cache(lambda source: is_within(real_path(source), top, git, common))
     parts = iter(os.fsdecode(listed).split("\0")[:-1])
     # Such as "global", "file:/home/a/.gitconfig", "core.worktree\n/a".
     for scope, origin, setting in first.checked(zip(parts, parts, parts, strict=False), 1):
@@ -293,13 +297,9 @@ def _facts(
             value = os.path.join(top, os.path.expanduser(value))
             # A project may name a file of its own for its rules, and no other file of the user's.
             counts = is_users or (key == "core.excludesfile" and is_within(real_path(value), top))
-        elif key.startswith(("branch.", "remote.")):
-            # An answer shows names of branches: none that a project includes from elsewhere.
-            counts = is_users or is_own(source)
-            value = "\0".join(filter(None, (values.get(key), value)))  # each of several counts
         if counts:
             values[key] = value if is_valued else "true"
-    return (top, inside, git, common, values), files
+    return (top, inside, git, shared.path, values, remotes), files
 
 
 def _leads_out(

@@ -5,10 +5,7 @@ git is run from outside the project, in an environment of our own, where it find
 """
 
 import os
-import re
 from collections.abc import Iterable, Mapping
-
-from backstaff.errors import NoGit
 
 # Git's options for all that compares: no program of the repository, and no git in a submodule.
 QUIET = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
@@ -28,7 +25,7 @@ _ENVIRONMENT = {
     # A small object can be made of a huge one, and git holds both in memory.
     "GIT_ALLOC_LIMIT": "256m",
     "MALLOC_ARENA_MAX": "2",  # else each thread reserves 64 MiB of the limit
-    "LC_ALL": "C",  # `reason` reads git's messages
+    "LC_ALL": "C",  # `reason_of` reads git's messages
 }
 _OVERRIDES = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null"),
@@ -36,29 +33,6 @@ _OVERRIDES = (
     *("core.quotePath=false", "core.safecrlf=false", "log.mailmap=false"),
     "safe.bareRepository=explicit",
 )
-_MEANINGS = (  # of git's words: a reason, or a remedy
-    ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
-    ("out of memory|memory exhausted|mmap failed|cannot allocate|to allocate", NoGit.TOO_MUCH),
-    ("unknown repository extension|expected git repo version", "a newer git reads it"),
-    (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
-    (
-        "unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
-        "an object is not here: a partial clone leaves some out, and nothing is fetched",
-    ),
-)
-
-
-def reason(complaint: bytes) -> str:
-    """The reason in git's `complaint`, with a remedy where one is known."""
-    text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
-    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    # Git cuts what follows a long path.
-    text = re.sub(r"[^ ]*/{9}.*|/proc/self/fd/\d+: .*", "the index cannot be read", text)
-    text = re.sub("[0-9a-f]{40,}", "...", text)  # a link of the repository can lead to any hash
-    meaning = next((its for words, its in _MEANINGS if re.search(f"(?i){words}", text)), "")
-    if isinstance(meaning, NoGit):
-        return meaning
-    return f"git says: {text}{f' ({meaning})' * bool(meaning)}" if text else "git failed"
 
 
 def hardened(
