@@ -269,11 +269,26 @@ def test_objects_that_name_others_very_often_are_judged_at_once(root: Path) -> N
         assert find_repository(place, Budget()).latest_commit()
 
 
-@pytest.mark.parametrize("by_descriptor", [True, False])
+@pytest.mark.parametrize(
+    ("parts", "by_descriptor"),
+    [
+        (["d", ".git/objects"], True),
+        (["d", ".git/objects"], False),
+        ([".git"], True),
+        ([".git/HEAD", ".git/refs"], True),
+        ([".git/config"], True),
+        ([".git/index"], True),
+    ],
+)
 def test_swap_during_a_call_shows_nothing_from_outside(
-    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
+    root: Path,
+    secret: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parts: list[str],
+    *,
+    by_descriptor: bool,
 ) -> None:
-    """Git's directories and those of the files are swapped for links while calls run."""
+    """Git's directories and files and those of the project are swapped for links in calls."""
     monkeypatch.setattr(handles, "BY_DESCRIPTOR", by_descriptor)
     (root / "d").mkdir()
     (root / "d/f").write_text("own\n")
@@ -281,10 +296,16 @@ def test_swap_during_a_call_shows_nothing_from_outside(
     git(root, "commit", "-qm", "own")
     (root / "d/f").write_text("own, changed\n")
     (secret.parent / "f").write_text(f"{MARK}\n")
+    (secret.parent / "d").mkdir()
+    (secret.parent / "d" / f"{MARK}-file").write_text(f"{MARK}\n")
+    git(secret.parent, "add", "-A")
+    git(secret.parent, "config", "branch.main.remote", ".")
+    git(secret.parent, "config", "branch.main.merge", f"refs/heads/{MARK}-up")
+    head = git(secret.parent, "rev-parse", "HEAD").decode().strip()
     stop = threading.Event()
 
     def swap() -> None:
-        pairs = [(root / "d", secret.parent), (root / ".git/objects", secret / "objects")]
+        pairs = [(root / part, secret.parent / part) for part in parts]
         while not stop.is_set():
             for path, target in pairs:
                 path.rename(root / "aside")
@@ -297,9 +318,10 @@ def test_swap_during_a_call_shows_nothing_from_outside(
     try:
         server = Server(discover(), Settings(), str(root))
         for _ in range(40):
-            for tool, given in CALLS[:3]:
+            for tool, given in (*CALLS[:3], ("project_overview", {})):
                 reply = server.call(f"workspace/{tool}", given, {})
                 assert MARK not in f"{reply.text}{reply.data}"
+                assert head[:7] not in f"{reply.text}{reply.data}"
     finally:
         stop.set()
         swapping.join()
