@@ -71,8 +71,12 @@ class RunningProgram:
             with suppress(BrokenPipeError), pipe:  # the program may need no more of it
                 pipe.write(given)
 
-        if self.process.stdin:
-            Thread(target=feed, args=(self.process.stdin,), daemon=True).start()
+        try:
+            if self.process.stdin:
+                Thread(target=feed, args=(self.process.stdin,), daemon=True).start()
+        except RuntimeError as error:  # there is no room for a thread
+            self.end()
+            raise Unanswered("git could not be started") from error
 
     def pieces(self, fine: tuple[int, ...] = (0,)) -> Iterator[bytes]:
         """Yield the output as it comes. Whoever stops earlier ends the program.

@@ -12,7 +12,7 @@ from itertools import groupby
 from backstaff.changes import patch as patches
 from backstaff.changes import work_tree
 from backstaff.changes.patch import Patch
-from backstaff.changes.work_tree import MAX_BYTES, RAW, UNDECIDED, Change, Changes, Side, WorkTree
+from backstaff.changes.work_tree import RAW, UNDECIDED, Change, Changes, Side, WorkTree
 from backstaff.errors import NoGit, Unanswered
 from backstaff.project.git import Sees
 
@@ -111,8 +111,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         sees, states = "attributes", [base, target]
     else:
         states = ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *RAW]
-    words += [] if context is None else [*_PATCH, f"--unified={context}"]
+    words = RAW if context is None else (*RAW, *_PATCH, f"--unified={context}")
     parts = _parts(repository.start(*words, *states, *repository.below(below), sees=sees).pieces())
     files = work_tree.decided(tree, tree.parsed(next(parts)), below if target is None else None)
     if target is None:

@@ -23,7 +23,7 @@ from backstaff.project.running_git import QUIET
 
 MAX_BYTES, MAX_NESTED = 4 << 20, 32  # of a file that is shown; directories around a submodule
 LINK, GITLINK = 0o120000, 0o160000
-RAW = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
+RAW = ("-c", f"core.bigFileThreshold={MAX_BYTES}", "diff", "--raw", "-z", "--no-abbrev", *QUIET)
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--ignore-submodules=dirty")
 _FIELDS = {"1": 9, "2": 10, "u": 11}  # of git's lines: a change, a renamed file, a conflict
 # A submodule in the index, of a conflict ours. Git compares none without H or M (--skip-worktree).
@@ -185,8 +185,7 @@ def status_of(tree: WorkTree) -> Status:
         is_all = repository.values.get("status.showuntrackedfiles") == "all"
         others = () if is_all else ("--directory", "--no-empty-directory")
         asked += [["ls-files", "-z", "--others", *others, *repository.excludes]] * untracked_counts
-    gits = (repository.start(*words, *below, sees="files") for words in asked)
-    tracked, *listed = answers(gits)  # at the same time
+    tracked, *listed = answers(repository.start(*one, *below, sees="files") for one in asked)
     rows, changed, lines = dict[str, Row](), Changes(), iter(os.fsdecode(tracked).split("\0")[:-1])
     headers, untracked = list[str](), os.fsdecode(b"".join(listed)).split("\0")[:-1]
     for line in repository.budget.checked(lines):
@@ -208,8 +207,10 @@ def status_of(tree: WorkTree) -> Status:
         if row.letters[1] == " ":  # else it is a conflict
             rows[path] = row._replace(letters=row.letters[0] + change.letter.replace("?", " "))
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
-    checked = repository.budget.checked(map(tree.from_base, untracked))
-    ordered += (Row("??", path) for path in sorted(checked, key=os.fsencode))
+    # Git walks by paths, and a directory may have been a link out just then.
+    prefix, checked = tree.base.prefix, repository.budget.checked(map(tree.from_base, untracked))
+    there = tree.base.root.present(prefix + path for path in sorted(checked, key=os.fsencode))
+    ordered += (Row("??", path.removeprefix(prefix)) for path in repository.budget.checked(there))
     raw = [_branch_line(headers, repository.branch)]
     for letters, path, source in ordered:  # a path is "" where the base itself is untracked
         names = [source, path] if source else [path]

@@ -16,14 +16,15 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Self
 
 from backstaff import errors
 from backstaff.fs import file
-from backstaff.fs.entry import Kind, kind_of, lstat
+from backstaff.fs.entry import Kind, kind_of, lstat, lstat_or_none
 from backstaff.fs.handles import HANDLES, MOVED, OpenDirectory
 from backstaff.fs.secrets import OPEN, Guard
 
@@ -159,6 +160,14 @@ class Root(_Held):
             with place:
                 raise errors.NotADirectory("it is not a directory", last=True)
         return place
+
+    def present(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield those of the sorted `paths` from the root that are there, and behind no link."""
+        for parent, group in groupby(paths, lambda path: path.rstrip("/").rpartition("/")[0]):
+            with suppress(errors.PathError), self.directory(parent or ".") as place:
+                for path in group if place.relative == (parent or ".") else ():
+                    if lstat_or_none(path.rstrip("/").rpartition("/")[2] or ".", place.directory):
+                        yield path
 
     def judge(self, relative: str, given: str) -> None:
         """Raise `Secret` if the file `relative`, asked for as `given`, may not be read."""
