@@ -291,6 +291,13 @@ def test_component_too_long_for_the_system_is_not_found(project: Path) -> None:
     assert isinstance(refusal(project, "n" * 256 + "/../../outside"), OutsideRoot)
 
 
+def test_present_are_paths_that_are_there_and_behind_no_link(tree: Plant) -> None:
+    root = tree({"a/x": "", "a/b/y": "", "link": {"link": "a"}, "z": "", "sub/": None})
+    asked = ["", "a", "a/b/", "a/b/no", "a/b/y", "a/x", "gone/x", "link", "link/x", "z", "z/x"]
+    with Root(str(root)) as opened:
+        assert list(opened.present(asked)) == ["", "a", "a/b/", "a/b/y", "a/x", "link", "z"]
+
+
 def test_links_in_a_circle_are_refused(tree: Plant) -> None:
     root = tree({"a": {"link": "b"}, "b": {"link": "a"}, "self": {"link": "self"}})
     for text in ("a", "a/x", "self", "self/"):
