@@ -223,7 +223,7 @@ def _branch_line(headers: Sequence[str], branch: str | None) -> str:
     """Git's line of the `branch`, such as "## main...origin/main [ahead 1]", by its `headers`."""
     oid, name, *more = (header.partition(" ")[2] for header in headers)
     if branch is not None and name != (branch or "(detached)"):
-        raise Unanswered("its HEAD changes now: ask again")
+        raise Unanswered("its HEAD is a link, or changes now: ask again")
     if name == "(detached)":
         return "## HEAD (no branch)"
     line = f"## {'No commits yet on ' * (oid == '(initial)')}{name}"

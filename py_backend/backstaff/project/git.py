@@ -169,7 +169,7 @@ class Repository:
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        index = self.index.head if self.index else b""
+        index = head_of("index", MAX_OUTPUT, self.git.descriptor, follow=False)
         modes = re.finditer(b"\0\0[\xe0-\xef]", index)  # at 36 + 8n; anywhere in version 4
         return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
 
@@ -243,9 +243,9 @@ def _found(place: Place, budget: Budget) -> Repository:
     head, text = "", head_of("HEAD", MAX_NAMED, at.descriptor, follow=False)
     for _ in range(MAX_REFERENCES):
         if text.startswith(b"ref:"):
-            head = os.fsdecode(text[4:]).strip()
-            if ".." in head or not head.startswith("refs/"):
-                raise Unanswered(NoGit.ELSEWHERE)  # it can name a link in git's directory
+            head = os.fsdecode(text[4:].strip())
+            if ".." in head or not head.startswith("refs/"):  # it can be a link to any file
+                raise Unanswered("its HEAD leads to a name that is not in refs/")
             text = head_of(f"{shared.path}/{head}", MAX_NAMED)
     # Git follows a link at a file of rules, such as `.git/info/exclude -> ../../ignore`. One that
     # leads out of the work tree does not count, because the hidden names would tell its lines.
