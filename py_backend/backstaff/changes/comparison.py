@@ -69,7 +69,7 @@ class Comparison:
                 if new is None or not patches.shows_only(text, new):
                     return Patch(missing="it is larger than 4 MiB, or changes now: ask again")
         else:
-            return Patch(missing=self._why)
+            return Patch(missing="it is in conflict" if change.letter == "U" else self._why)
         is_whole = new is None or not change.old.mode
         return patch if is_whole else patches.with_definitions(patch, path, new or b"", budget)
 

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import NoGit, PathError, Unanswered
+from backstaff.errors import PathError, Unanswered
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place, is_within
@@ -207,7 +207,7 @@ def status_of(tree: WorkTree) -> Status:
         if row.letters[1] == " ":  # else it is a conflict
             rows[path] = row._replace(letters=row.letters[0] + change.letter.replace("?", " "))
     ordered = [rows[p] for p in sorted(rows, key=os.fsencode) if rows[p].letters.strip()]
-    # Git walks by paths, and a directory may have been a link out just then.
+    # Git walks by paths, which can have led out just then.
     prefix, checked = tree.base.prefix, repository.budget.checked(map(tree.from_base, untracked))
     there = tree.base.root.present(prefix + path for path in sorted(checked, key=os.fsencode))
     ordered += (Row("??", path.removeprefix(prefix)) for path in repository.budget.checked(there))
@@ -222,11 +222,11 @@ def status_of(tree: WorkTree) -> Status:
 def _branch_line(headers: Sequence[str], branch: str | None) -> str:
     """Git's line of the `branch`, such as "## main...origin/main [ahead 1]", by its `headers`."""
     oid, name, *more = (header.partition(" ")[2] for header in headers)
-    if branch is not None and name != (branch or "(detached)"):
-        raise Unanswered("its HEAD is a link, or changes now: ask again")
+    if branch is not None and name not in (branch or "(detached)", "(null)"):  # as of refs/foo
+        raise Unanswered("its HEAD is a link, or is broken, or changes now")
     if name == "(detached)":
         return "## HEAD (no branch)"
-    line = f"## {'No commits yet on ' * (oid == '(initial)')}{name}"
+    line = f"## {'No commits yet on ' * (oid == '(initial)')}{branch or name}"
     if more:  # the upstream, and the distance from it, such as "+1 -2", if it is there
         counts = zip(("ahead", "behind"), more[-1].split(" "), strict=False)
         far = ", ".join(f"{word} {count[1:]}" for word, count in counts if count[1:] != "0")
@@ -302,8 +302,8 @@ def _submodule(tree: WorkTree, path: str, oid: str, ignored: str) -> str | None:
                 return oid
             head = inner.repository.latest_commit() or oid
             _, rows, undecided = status_of(inner) if ignored != "dirty" else ("", (), ())
-    except Unanswered as error:
-        return oid if error.why is NoGit.NO_WORK_TREE else None
+    except Unanswered:
+        return None
     except PathError:
         return oid  # it is gone, or a file is in its place
     if any(ignored == "none" or row.letters != "??" for row in rows):

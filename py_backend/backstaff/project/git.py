@@ -53,8 +53,7 @@ _HANDED_ON = re.compile(
 )
 _REMOTES = r"config -z --file - --no-includes --get-regexp ^(branch|remote)\."
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
-_OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_WORK_TREE": "."}
-_OURS |= {"GIT_CONFIG_GLOBAL": os.devnull}
+_OURS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_WORK_TREE": "."}
 
 # What a git has. It has no index with the attributes alone, else it reads a file for its object.
 Sees = Literal["objects", "index", "attributes", "files"]

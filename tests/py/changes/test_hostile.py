@@ -511,7 +511,7 @@ def test_repository_that_others_rewrite_meanwhile_is_always_answered(root: Path)
         for _ in range(10):
             for tool, arguments in CALLS:
                 reply = call(root, tool, arguments)
-                if not reply.ok and not re.search("git says|ask again", reply.text):
+                if not reply.ok and not re.search("git says|changes now", reply.text):
                     failures.append(reply.text)
     finally:
         stop.set()

@@ -206,6 +206,28 @@ def test_line_of_the_branch_is_that_of_git(root: Path, name: str) -> None:
     compare(f"No commits yet on unborn...o/{name} [gone]")
 
 
+def test_branch_may_be_any_reference_and_commits_may_be_replaced(root: Path) -> None:
+    git(root, "symbolic-ref", "HEAD", "refs/foo/bar")
+    raw = data(call(root, "git_status_summary"))["raw"]
+    assert raw == told_of(root)
+    assert raw.startswith("## No commits yet on refs/foo/bar\n")
+    git(root, "symbolic-ref", "HEAD", "refs/heads/main")
+    for number in range(3):
+        git(root, "commit", "-qm", f"more {number}", "--allow-empty")
+    git(root, "replace", "--graft", "HEAD~1")
+    theirs = git(root, "log", "--format=%H").decode().split()
+    assert [one["oid"] for one in data(call(root, "git_log"))["commits"]] == theirs
+    assert len(theirs) == 2
+
+
+def test_submodule_whose_git_directory_is_gone_is_undecided(root: Path) -> None:
+    (root / "mod").mkdir()
+    (root / "mod/.git").write_text("gitdir: ../.git/modules/mod\n")
+    oid = git(root, "rev-parse", "HEAD").decode().strip()
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{oid},mod")
+    assert data(call(root, "git_status_summary"))["undecided"] == ["mod"]
+
+
 def test_settings_of_submodules_come_from_the_last_commit_if_they_are_nowhere_else(
     root: Path,
 ) -> None:

@@ -70,7 +70,8 @@ def commit_named(name: str, argument: str, work_tree: WorkTree) -> str:
         return work_tree.repository.latest_commit()
     problem = "names no commit"
     if ".." in name:
-        problem = "names a range: give its ends as base and target"
+        ends = "its ends as base and target" if argument != "ref" else "its later end"
+        problem = f"names a range: give {ends}"
     elif ":/" in name or "^{/" in name:
         problem = "looks for a message, which takes any amount of memory: give a commit or branch"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():

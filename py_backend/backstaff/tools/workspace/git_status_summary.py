@@ -64,7 +64,7 @@ def _result(work_tree: WorkTree, context: Context) -> Result:
 
     groups: dict[str, list[str]] = {"conflicts": [], "staged": [], "changed": [], "untracked": []}
     for letters, name, source in status.rows:
-        path = show(prefix + name)
+        path = show(prefix + name or "./")
         if letters == "??":
             groups["untracked"].append(path)
         elif "U" in letters or letters in ("AA", "DD"):
