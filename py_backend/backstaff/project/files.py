@@ -10,6 +10,7 @@ the disk. So no answer is stale, unless the file system of a network dates chang
 """
 
 import time
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,8 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded, PermissionRefused, Unanswered
-from backstaff.fs.entry import Kind, Named, Stamp, are_settled, groups_in, stamp_at, stamp_of, up_to
+from backstaff.fs import entry
+from backstaff.fs.entry import Kind, Named, Stamp, are_settled, groups_in, stamp_at, stamp_of
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
@@ -63,7 +65,7 @@ class ProjectFiles:
     repository: Repository | str  # can be asked while the place is open; else why there is none
     expired: bool = False  # the time was up, and files are missing
     not_applied: str = ""  # why no `.gitignore` counts, though there is one
-    unconfirmed: tuple[Mapping[str, Stamp], int, Budget] | None = None  # stamps of kept files
+    unconfirmed: tuple["_Look", int, Budget] | None = None  # the look that kept files are of
 
     @property
     def ignored(self) -> int:
@@ -74,14 +76,14 @@ class ProjectFiles:
         """Raise `Changed` if there may be other files up to the path `last`; "" is for all."""
         if not self.unconfirmed:
             return
-        stamps, directory, budget = self.unconfirmed
+        look, directory, budget = self.unconfirmed
         with suppress(OSError, DeadlineExceeded):
-            # The rules of a directory count for all in it, also for `.github` before `.gitignore`.
-            is_early, paths = up_to(last), budget.checked(stamps)
-            folders = ((one, one.removesuffix("/HEAD").rpartition("/")) for one in paths)
-            early = [one for one, (at, slash, _) in folders if not last or is_early(at + slash)]
-            met = map(stamp_of, HANDLES.lstats(early, directory))
-            if [*met] == [*map(stamps.__getitem__, early)]:
+            early = [*look.stamps]
+            if last:
+                keys, paths = look.ordered
+                early = paths[: bisect_right(keys, entry.in_order(last))]
+            met = map(stamp_of, HANDLES.lstats(budget.checked(early), directory))
+            if [*met] == [*map(look.stamps.__getitem__, early)]:
                 return
         raise Changed
 
@@ -124,7 +126,7 @@ def project_files(
     if kept and (known == basis or (known[:-1] == basis[:-1] and look.hides_like(last))):
         if are_settled(stamps[-1:], begun):
             KEPT.put(key, (kept, basis, last))
-        found = replace(kept, repository=repository, unconfirmed=(last.stamps, directory, budget))
+        found = replace(kept, repository=repository, unconfirmed=(last, directory, budget))
         with suppress(Changed):
             if not lazily:
                 found.confirm()
@@ -164,6 +166,13 @@ class _Look:
         return ("within" not in vars(last) or self.within == last.within) and not self.unanswered
 
     @cached_property
+    def ordered(self) -> tuple[list[bytes], list[str]]:
+        """Keys and paths of the stamps by directory, because the rules of one count for all in it."""
+        folders = ((one.removesuffix("/HEAD").rpartition("/")[:2], one) for one in self.stamps)
+        pairs = sorted((entry.in_order("".join(folder)), one) for folder, one in folders)
+        return [key for key, _ in pairs], [one for _, one in pairs]
+
+    @cached_property
     def has_gitlinks(self) -> bool:
         return self.git is not None and self.git.has_gitlinks
 
@@ -175,8 +184,7 @@ class _Look:
         before these. Who starts in an ignored directory wants its files, so no rule hides them.
         """
         found, inside = defaultdict[str, set[str]](set), self.git.inside if self.git else ""
-        listed = self._listed("--others", "--ignored", "--directory")
-        for path, after in pairwise([*listed, ""]):
+        for path, after in pairwise([*self._listed("--others", "--ignored", "--directory"), ""]):
             if not (path.endswith("/") and (after.startswith(path) or inside.startswith(path))):
                 above, _, name = path.removeprefix(inside).rstrip("/").rpartition("/")
                 found[above].add(name)

@@ -34,8 +34,8 @@ from backstaff.programs import MAX_OUTPUT, RunningProgram, answers, program_outs
 from backstaff.project.running_git import hardened
 
 FIRST_SECONDS = 1.0  # at most, for git's first answer, which takes milliseconds
-MAX_NAMED, MAX_STORES = 4096, 64  # bytes of a file that names others; directories of objects
-MAX_REFERENCES = 6  # that name another one
+# Bytes of a file that names others; directories of objects; references that name another one.
+MAX_NAMED, MAX_STORES, MAX_REFERENCES = 4096, 64, 6
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 # All that git reads in its directory, without the files of directories.
 _PARTS = "HEAD config config.worktree commondir index packed-refs shallow info logs refs"
