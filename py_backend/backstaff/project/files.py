@@ -167,7 +167,7 @@ class _Look:
 
     @cached_property
     def ordered(self) -> tuple[list[bytes], list[str]]:
-        """Keys and paths of the stamps by directory, because the rules of one count for all in it."""
+        """Keys and paths of the stamps by directory, because its rules count for all in it."""
         folders = ((one.removesuffix("/HEAD").rpartition("/")[:2], one) for one in self.stamps)
         pairs = sorted((entry.in_order("".join(folder)), one) for folder, one in folders)
         return [key for key, _ in pairs], [one for _, one in pairs]
