@@ -82,7 +82,7 @@ class ProjectFiles:
             if last:
                 keys, paths = look.ordered
                 early = paths[: bisect_right(keys, entry.in_order(last))]
-            met = map(stamp_of, HANDLES.lstats(budget.checked(early), directory))
+            met = map(stamp_of, HANDLES.lstats([*budget.checked(early)], directory))
             if [*met] == [*map(look.stamps.__getitem__, early)]:
                 return
         raise Changed
