@@ -2,7 +2,7 @@
 
 A `ToolError` is an expected failure. Its message is for the caller: it names the problem and the
 remedy, and never holds a traceback or a path that the caller did not name. Any other exception is
-a bug, and the caller learns only that there was one.
+a bug, and the caller learns only that there was one. `reason_of` reads the complaints of git.
 """
 
 import re

@@ -10,6 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).parents[2]
+# Tests for a run of their own. They always skip, because that run's summary is tested here.
 TESTS = """
 import pytest
 

@@ -49,7 +49,7 @@ _QUESTIONS = (  # git repeats `--//`, because no real path has two slashes toget
 # The settings that a git in the clean repository has, too.
 _HANDED_ON = re.compile(
     r"core\.(filemode|autocrlf|eol|ignorecase|symlinks|trustctime|checkstat|precomposeunicode"
-    r"|sparsecheckout(cone)?|attributesfile)|(status|diff)\.(renames|renamelimit|showuntrackedfiles)"
+    r"|sparsecheckout(cone)?|attributesfile)|(diff|status)\.rename(s|limit)|status\.showuntrackedfiles"
 )
 _REMOTES = r"config -z --file - --no-includes --get-regexp ^(branch|remote)\."
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
@@ -209,7 +209,7 @@ def find_repository(place: Place, budget: Budget) -> Repository:
     try:
         return _found(place, budget)
     except (OSError, ValueError) as error:  # a link is being changed, or a NUL is in a name
-        raise Unanswered("git failed: a part of its directory is not there") from error
+        raise Unanswered(f"git failed: {getattr(error, 'strerror', 'a name has a NUL')}") from error
     except DeadlineExceeded as error:
         raise Unanswered(NoGit.SLOW) from error
 
