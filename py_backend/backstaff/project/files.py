@@ -174,7 +174,7 @@ class _Look:
 
     @cached_property
     def has_gitlinks(self) -> bool:
-        return self.git is not None and self.git.has_gitlinks
+        return self.git is not None and replace(self.git).has_gitlinks  # a copy keeps the index
 
     @cached_property
     def hidden(self) -> Mapping[str, set[str]]:

@@ -99,11 +99,11 @@ class Repository:
         if has_index and not handles.BY_DESCRIPTOR:
             longest = os.pathconf("/", "PC_PATH_MAX") - 1 - len(os.fsencode(str(self.git)))
             environment["GIT_INDEX_FILE"] = f"{self.git}{'index':/>{longest}}"
-        elif has_index and self.index:
+        elif has_index and self.index and self.index.whole:
             held += [OpenDirectory(self._copy, "")]
             environment["GIT_INDEX_FILE"] = str(held[-1])
         elif has_index and os.path.lexists(f"{self.git.path}/index"):
-            raise Unanswered("its index is no file, or cannot be read")
+            raise Unanswered("its index is no file, too large, or cannot be read")
         # Settings of the upstream of the branch, or of any in a table of references.
         branch = ".*" if self.branch is None else re.escape(self.branch)
         ours = re.compile(rf"(?s)branch\.{branch}\.(remote|merge)|remote\..*\.fetch")
@@ -168,7 +168,7 @@ class Repository:
     @property
     def has_gitlinks(self) -> bool:
         """Whether there can be submodules in the index. It seldom says so where there is none."""
-        index = head_of("index", MAX_OUTPUT, self.git.descriptor, follow=False)
+        index = self.index.head if self.index else b""
         modes = re.finditer(b"\0\0[\xe0-\xef]", index)  # at 36 + 8n; anywhere in version 4
         return any(not (one.start() - 36) % 8 or index[7:8] == b"\4" for one in modes)
 

@@ -572,6 +572,12 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
     assert times(root) == before
 
 
+def test_index_that_is_too_large_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "MAX_OUTPUT", 100)
+    with asked(root) as repository, pytest.raises(Unanswered, match="too large"):
+        tracked(repository)
+
+
 def test_large_extension_of_a_split_index_is_known(root: Path) -> None:
     git(root, "update-index", "--split-index")
     index = root / ".git/index"
@@ -608,7 +614,7 @@ def test_fifo_in_a_linked_work_tree_is_not_waited_for(root: Path) -> None:
     (root.parent / "other/.gitignore").touch()
     with opened(root.parent / "other") as start:
         not_applied = project_files(start, Budget()).not_applied
-    assert not_applied == "its index is no file, or cannot be read"
+    assert not_applied == "its index is no file, too large, or cannot be read"
 
 
 def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign(
